@@ -1,0 +1,40 @@
+"""Random keys on the host: what `resample` and `simulate` draw from, and `assess` asks for."""
+
+import jax
+import numpy as np
+
+from jaxgen.types import Key
+
+
+def require(key: Key) -> Key:
+    """The key itself, if it is one typed key.
+
+    Raises:
+      TypeError: it is an integer, a raw key of the old style, or an array of keys.
+    """
+    if isinstance(key, jax.Array) and jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ():
+        return key
+    got = f"the integer {key}" if isinstance(key, int | np.integer) else f"{type(key).__name__} of shape {list(getattr(key, 'shape', []))} and dtype {getattr(key, 'dtype', 'none')}"
+    seed = key if isinstance(key, int | np.integer) else 0
+    raise TypeError(f"expected one random key, got {got}; write jax.random.key({seed})")
+
+
+def generator(key: Key) -> np.random.Generator:
+    """A NumPy generator seeded by a key: the same numbers in 32 and 64 bits and on any device.
+
+    Raises:
+      TypeError: not one typed key.
+    """
+    return np.random.default_rng(np.asarray(jax.random.key_data(require(key))))
+
+
+def text(key: Key) -> str:
+    """Code that recreates a key.
+
+    Raises:
+      TypeError: not one typed key.
+    """
+    words = np.asarray(jax.random.key_data(require(key))).tolist()
+    if words[:-1] == [0] * (len(words) - 1):
+        return f"jax.random.key({words[-1]})"
+    return f"jax.random.wrap_key_data(jax.numpy.asarray({words}, 'uint32'))"

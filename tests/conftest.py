@@ -1,0 +1,18 @@
+"""Strict settings for every test: no implicit rank or type promotion, in 32 and in 64 bits."""
+
+import os
+
+import jax
+import numpy as np
+import pytest
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+
+@pytest.fixture(params=[32, 64], ids=["32bit", "64bit"])
+def dtype(request):
+    """Runs a test in both precisions; the floating type that fits then have."""
+    with jax.enable_x64(request.param == 64):
+        yield np.dtype(f"float{request.param}")
