@@ -137,12 +137,12 @@ class Plan:
     @property
     def train_sizes(self) -> Int[np.ndarray, "*Q R"]:
         """Sum of the training weights of each row, [*Q, R]: n1."""
-        return self.train.sum(-1, dtype=np.int64)
+        return _sum_cases(self.train)
 
     @property
     def test_sizes(self) -> Int[np.ndarray, "*Q R"]:
         """Sum of the test weights of each row, [*Q, R]: n2."""
-        return self.test.sum(-1, dtype=np.int64)
+        return _sum_cases(self.test)
 
     def __getitem__(self, q: int) -> "Plan":
         """The plan of data set q of Q, with train and test [R, N]."""
@@ -164,6 +164,11 @@ class Plan:
         return self
 
 
+def _sum_cases(weights: UInt8[np.ndarray, "*Q R N"]) -> Int[np.ndarray, "*Q R"]:
+    """Row sums; einsum is five times faster than `sum` where rows are short."""
+    return np.einsum("...n->...", weights, dtype=np.int64, casting="unsafe")
+
+
 class Learner(Protocol):
     """A learning method: two functions of ONE training set. The engine does all the vmapping.
 
@@ -175,8 +180,8 @@ class Learner(Protocol):
 
     - `fit_rows(keys [R], x [N, D], y [N, K], w [R, N], left_out: int | None) -> (params [R, ...], trusted [R])`:
       the same as `fit` for R weightings of one data set, where that is cheaper all at once. `left_out` is the
-      largest number of cases of weight 0 in a row if all weights are 0 or 1, else None. Rows that are not
-      trusted are fitted again by `fit`.
+      largest number of cases of weight 0 in a row if all weights are 0 or 1 and that number is small (at most
+      D / 4 or 1), else None. Rows that are not trusted are fitted again by `fit`.
     - `check(data, plan)`: raises ValueError for a plan that it cannot learn from, before anything runs.
     - `failure(params) -> int`: 0, or the number (from 1) of the sentence in `failures` that says why this fit failed.
     - `diagnose(params) -> dict` of small arrays, collected into `Losses.info`.

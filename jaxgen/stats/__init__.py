@@ -1,0 +1,5 @@
+"""Estimates, intervals and tests: functions of one or two loss matrices, in double precision on the host."""
+
+from jaxgen.stats import compare, estimate
+
+__all__ = ["compare", "estimate"]

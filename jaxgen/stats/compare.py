@@ -1,0 +1,200 @@
+"""Tests of one learner against another on the same resamplings."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scipy.stats
+from jaxtyping import Float
+
+from jaxgen.types import Losses, Plan
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A difference in generalization error, second minus first: positive if the first learner is better.
+
+    Attributes:
+      method: name of the test.
+      source: where it was published.
+      target: what the interval is about.
+      first, second: the learners.
+      estimate: mean difference, [*Q], in the unit of the loss.
+      standard_error: its standard error under the assumptions of the method, [*Q].
+      df: degrees of freedom of the t distribution.
+      statistic: estimate / standard_error, [*Q]; 0 where both are 0.
+      p_value: for the alternative, [*Q]; 1 where all differences are 0.
+      lower, upper: limits of the interval, [*Q]; one of them infinite for a one-sided alternative.
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
+      level: confidence level of the interval.
+      note: what to beware of; empty if nothing.
+    """
+
+    method: str
+    source: str
+    target: str
+    first: str
+    second: str
+    estimate: Float[np.ndarray, "*Q"]
+    standard_error: Float[np.ndarray, "*Q"]
+    df: int
+    statistic: Float[np.ndarray, "*Q"]
+    p_value: Float[np.ndarray, "*Q"]
+    lower: Float[np.ndarray, "*Q"]
+    upper: Float[np.ndarray, "*Q"]
+    alternative: str
+    level: float
+    note: str = ""
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per data set."""
+        numbers = ("estimate", "standard_error", "statistic", "p_value", "lower", "upper")
+        frame = pd.DataFrame({name: np.atleast_1d(getattr(self, name)) for name in numbers})
+        return frame.assign(df=self.df, level=self.level, alternative=self.alternative, method=self.method, first=self.first, second=self.second)
+
+    def __str__(self) -> str:
+        head = f"{self.method} ({self.source}): G of {self.second} minus G of {self.first}"
+        if self.estimate.ndim:
+            rejected = f"rejected at {1 - self.level:.3g} in {np.mean(self.p_value < 1 - self.level):.1%} of them"
+            body = f"{len(self.estimate)} data sets, median difference {np.median(self.estimate):.5g}; no difference {rejected}"
+        else:
+            body = (
+                f"difference {self.estimate:.5g}, standard error {self.standard_error:.5g}, {self.level:.0%} interval [{self.lower:.5g}, {self.upper:.5g}], "
+                f"t = {self.statistic:.4g} with {self.df} degrees of freedom, p = {self.p_value:.3g} ({self.alternative})"
+            )
+        return "\n  ".join([head, body, f"about {self.target}", *([f"beware: {self.note}"] if self.note else [])])
+
+
+def paired_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+    """The t-test of Larsen & Hansen 1995, eq. 9: takes the R differences for independent.
+
+    They are independent only where rows share neither training nor test cases. Otherwise the variance of their mean
+    does not go to 0 as R grows, but this standard error does: the rate of false rejections then has no limit below 1.
+
+    Args:
+      first, second: losses of two learners on one plan, [*Q, R].
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
+      level: confidence level of the interval, 0 < level < 1.
+    Returns:
+      Comparison, each number [*Q]; `note` carries the warning.
+    Raises:
+      ValueError: different plans or losses, failed rows, fewer than 2 rows, or an unknown alternative.
+    """
+    differences = _differences(first, second)
+    note = ""
+    if _overlap(first.plan):
+        note = "the resamplings share cases, so this error is too small and has no lower limit as resamples grow; use corrected_t"
+    describe = ("paired t-test", "Larsen & Hansen 1995, eq. 9", "the mean difference over training sets of this size")
+    return _t_test(describe, first, second, differences, lambda r: 1 / r, alternative, level, note)
+
+
+def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+    """The corrected resampled t-test (Nadeau & Bengio 2003, "Inference for the generalization error").
+
+    The variance of the mean of R differences is estimated by (1/R + n2/n1) S^2, with n2 test and n1 training cases a row:
+    their correlation is taken to be n2 / (n1 + n2). As R grows the standard error approaches sqrt(n2/n1) S, and not 0.
+
+    Args:
+      first, second: losses of two learners on one plan of random splits or (repeated) k-fold, [*Q, R].
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
+      level: confidence level of the interval, 0 < level < 1.
+    Returns:
+      Comparison, each number [*Q].
+    Raises:
+      ValueError: different plans or losses, failed rows, fewer than 2 rows, an unknown alternative, or a plan that the
+        test is not made for: bootstrap counts, test cases that were trained on, disjoint training sets, or rows of several kinds.
+    """
+    differences = _differences(first, second)
+    plan = first.plan
+    _refuse_unfit(plan)
+    ratios = plan.test_sizes / plan.train_sizes
+    note = "" if ratios.min() == ratios.max() else f"n2/n1 differs between rows ({ratios.min():.3g} to {ratios.max():.3g}); its mean was used"
+    describe = ("corrected resampled t-test", "Nadeau & Bengio 2003", "the mean difference over training sets of this size")
+    return _t_test(describe, first, second, differences, lambda r: 1 / r + ratios.mean(-1), alternative, level, note)
+
+
+def probability_greater(first: Losses, second: Losses, paired: bool = True) -> Float[np.ndarray, "*Q"]:
+    """Prob(G2 > G1), estimated from the resamplings; ties count one half (Larsen & Hansen 1995, "Numerical examples").
+
+    Args:
+      first, second: losses of two learners on one plan, [*Q, R].
+      paired: compares both learners on the same split; False compares every split of one with every split of the other,
+        that is, the two empirical distributions.
+    Returns:
+      Probability, [*Q]. It is about the splits of the data at hand; no interval for other data is implied.
+    Raises:
+      ValueError: different plans or losses, failed rows, or fewer than 2 rows.
+    """
+    differences = _differences(first, second)
+    if paired:
+        return np.asarray(np.mean((differences > 0) + 0.5 * (differences == 0), axis=-1))
+    both = np.concatenate([first.g, second.g], axis=-1)
+    r = differences.shape[-1]
+    ranks = scipy.stats.rankdata(both, axis=-1)[..., r:]
+    return np.asarray((ranks.sum(-1) - r * (r + 1) / 2) / r**2)
+
+
+def _differences(first: Losses, second: Losses) -> Float[np.ndarray, "*Q R"]:
+    """Second minus first, row by row."""
+    if first.loss != second.loss:
+        raise ValueError(f"expected one loss for both learners, got {first.loss} and {second.loss}; assess both with the same loss")
+    same = first.plan is second.plan or all(np.array_equal(getattr(first, name), getattr(second, name)) for name in ("train", "test"))
+    if not same or first.test_mean.shape != second.test_mean.shape:
+        raise ValueError(f"expected both learners on the same resamplings, got {first.plan.scheme} and {second.plan.scheme}; assess both with one plan")
+    if first.resamples < 2:
+        raise ValueError(f"expected at least 2 resamplings to compare learners, got {first.resamples}; ask for more resamples")
+    return second.g - first.g
+
+
+def _overlap(plan: Plan) -> bool:
+    """Whether any two rows share a training case or a test case."""
+    return any(np.max(np.sum(weights > 0, axis=-2)) > 1 for weights in (plan.train, plan.test))
+
+
+def _refuse_unfit(plan: Plan) -> None:
+    trouble = ""
+    if plan.train.max() > 1 or plan.test.max() > 1:
+        trouble = "cases drawn more than once (a bootstrap), for which no correction is known; use leave_out or k_fold"
+    elif np.any((plan.train > 0) & (plan.test > 0)):
+        trouble = "rows tested on cases that they were trained on; use leave_out or k_fold"
+    elif {"pair", "first"} & set(plan.labels):
+        trouble = "rows of several kinds in one design; use leave_out or k_fold"
+    elif not _overlap(plan):
+        trouble = "rows that share no case, which need no correction; use paired_t"
+    if trouble:
+        raise ValueError(f"expected random splits or folds for the corrected t-test, got {plan.scheme}: {trouble}")
+
+
+def _t_test(
+    describe: tuple[str, str, str],
+    first: Losses,
+    second: Losses,
+    differences: Float[np.ndarray, "*Q R"],
+    scale: Callable[[int], float | Float[np.ndarray, "*P"]],
+    alternative: str,
+    level: float,
+    note: str,
+) -> Comparison:
+    """A t-test of mean 0 whose variance is scale(R) times the sample variance of the differences."""
+    if alternative not in ("two-sided", "greater", "less"):
+        raise ValueError(f"expected the alternative two-sided, greater or less, got {alternative!r}; greater means that the second learner has the greater error")
+    if not 0 < level < 1:
+        raise ValueError(f"expected a level between 0 and 1, got {level}; give 0.95 for 95 %")
+    r = differences.shape[-1]
+    estimate = differences.mean(-1)
+    error = np.sqrt(scale(r)) * differences.std(-1, ddof=1)
+    error = np.where(np.ptp(differences, axis=-1) == 0, 0.0, error)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.where(estimate == 0, 0.0, estimate / error)
+    t = scipy.stats.t(r - 1)
+    p = {"two-sided": 2 * t.sf(np.abs(statistic)), "greater": t.sf(statistic), "less": t.cdf(statistic)}[alternative]
+    p = np.where((estimate == 0) & (error == 0), 1.0, p)
+    reach = t.ppf((1 + level) / 2 if alternative == "two-sided" else level) * error
+    lower = np.full_like(estimate, -np.inf) if alternative == "less" else estimate - reach
+    upper = np.full_like(estimate, np.inf) if alternative == "greater" else estimate + reach
+    numbers = [np.asarray(v, np.float64) for v in (statistic, p, lower, upper)]
+    method, source, target = describe
+    return Comparison(
+        method, source, target, first.learner, second.learner, np.asarray(estimate), np.asarray(error), r - 1, *numbers, alternative=alternative, level=level, note=note
+    )

@@ -1,0 +1,183 @@
+"""Location and dispersion of the generalization distribution p(G), and its distribution function."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pandas as pd
+import scipy.stats
+from jaxtyping import Float
+
+from jaxgen.types import Losses
+
+Rows = Losses | Float[np.ndarray, "*Q R"]
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Location and dispersion of R values G, each [*Q] (Larsen & Hansen 1995, "Empirical generalization error distributions").
+
+    Attributes:
+      avr: average.
+      tavr: average of the middle 90 %.
+      med: median.
+      std: standard deviation, with divisor R - 1.
+      mad: median absolute deviation from the median.
+      iqr: interquartile range.
+    """
+
+    avr: Float[np.ndarray, "*Q"]
+    tavr: Float[np.ndarray, "*Q"]
+    med: Float[np.ndarray, "*Q"]
+    std: Float[np.ndarray, "*Q"]
+    mad: Float[np.ndarray, "*Q"]
+    iqr: Float[np.ndarray, "*Q"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What `summary` returns.
+
+    Attributes:
+      raw: measures of G, in the unit of the loss.
+      log1p: measures of log(1 + G), which is closer to a Gaussian; NaN where a G is -1 or less.
+      monte_carlo_error: standard error of `raw.avr` that comes from having R splits and not all, [*Q]. It says nothing
+        about other data: for that see `jaxgen.stats.compare`.
+      resamples: R.
+      title: the learner and loss the values came from, if known, with the number of failed rows left out.
+    """
+
+    raw: Measures
+    log1p: Measures
+    monte_carlo_error: Float[np.ndarray, "*Q"]
+    resamples: int
+    title: str = ""
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per data set and scale ("G", "log(1+G)"), one column per measure."""
+        parts = {"G": self.raw, "log(1+G)": self.log1p}
+        frames = {scale: pd.DataFrame({name: np.atleast_1d(value) for name, value in asdict(part).items()}) for scale, part in parts.items()}
+        return pd.concat(frames, names=["scale", "set"])
+
+    def __str__(self) -> str:
+        frame = self.to_frame()
+        if self.raw.avr.ndim == 0:
+            frame = frame.droplevel("set")
+            error = f"Monte Carlo standard error of avr(G) {float(self.monte_carlo_error):.3g}"
+        else:
+            frame = frame.groupby("scale").median()
+            error = f"medians over {len(self.raw.avr)} data sets"
+        return f"{self.title + ': ' if self.title else ''}{self.resamples} resamplings; {error}\n{frame.to_string(float_format=lambda v: f'{v:.5g}')}"
+
+
+def trimmed_average(g: Rows, cut: float = 0.05, normalised: bool = True) -> Float[np.ndarray, "*Q"]:
+    """Average without the lowest and highest shares (Larsen & Hansen 1995, tavr).
+
+    The integral printed in the paper is no average until it is divided by the share that it covers, 0.90.
+
+    Args:
+      g: Losses, or values [*Q, R].
+      cut: share left out at each end, 0 <= cut < 0.5.
+      normalised: False gives the integral as printed.
+    Returns:
+      [*Q], in the unit of g.
+    """
+    average = scipy.stats.trim_mean(_values(g), cut, axis=-1)
+    return np.asarray(average if normalised else average * (1 - 2 * cut), np.float64)
+
+
+def summary(g: Rows) -> Summary:
+    """Location and dispersion of G over the resamplings, raw and as log(1 + G) (Larsen & Hansen 1995).
+
+    Args:
+      g: Losses, or values [*Q, R].
+    Returns:
+      Summary; every number is [*Q].
+    Raises:
+      ValueError: a failed row, a value that is not finite, or fewer than 2 resamplings.
+    """
+    values = _values(g)
+    title = f"{g.learner}, {g.loss} loss" + (f", {g.dropped} failed rows left out" if g.dropped else "") if isinstance(g, Losses) else ""
+    raw = _measures(values)
+    transformed = _measures(np.log1p(np.where(values > -1, values, np.nan)))
+    return Summary(raw, transformed, np.asarray(raw.std / np.sqrt(values.shape[-1])), values.shape[-1], title)
+
+
+def _measures(values: Float[np.ndarray, "*Q R"]) -> Measures:
+    measures = (
+        values.mean(-1),
+        scipy.stats.trim_mean(values, 0.05, axis=-1),
+        np.median(values, axis=-1),
+        values.std(-1, ddof=1),
+        scipy.stats.median_abs_deviation(values, axis=-1),
+        scipy.stats.iqr(values, axis=-1),
+    )
+    return Measures(*(np.asarray(m, np.float64) for m in measures))
+
+
+@dataclass(frozen=True)
+class Ecdf:
+    """An empirical distribution function with a band around it.
+
+    Attributes:
+      values: the R values of G in rising order, [*Q, R]; the function jumps by 1/R at each.
+      half_width: the band is the function plus and minus this, cut to [0, 1]: Dvoretzky, Kiefer & Wolfowitz's inequality
+        with Massart's constant. It covers the whole function of *all* splits of these data with probability of at least
+        `level`. It does not cover the distribution over other data sets.
+      level: confidence level of the band.
+    """
+
+    values: Float[np.ndarray, "*Q R"]
+    half_width: float
+    level: float
+
+    @property
+    def probability(self) -> Float[np.ndarray, " R"]:
+        """The function at `values`: 1/R, 2/R, ..., 1."""
+        return np.arange(1, self.values.shape[-1] + 1) / self.values.shape[-1]
+
+    @property
+    def band(self) -> tuple[Float[np.ndarray, " R"], Float[np.ndarray, " R"]]:
+        """Lower and upper limit of the function at `values`, each [R]."""
+        return np.clip(self.probability - self.half_width, 0, 1), np.clip(self.probability + self.half_width, 0, 1)
+
+    def fractile(self, p: float) -> Float[np.ndarray, "*Q"]:
+        """The smallest value that a share p of the values does not exceed, [*Q].
+
+        Raises:
+          ValueError: p is not within 0 and 1.
+        """
+        if not 0 <= p <= 1:
+            raise ValueError(f"expected a share between 0 and 1, got {p}; give 0.95 for the 95 % fractile")
+        return np.quantile(self.values, p, axis=-1, method="inverted_cdf")
+
+    def fractile_interval(self, p: float) -> tuple[Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
+        """Interval of the fractile that follows from the band, each limit [*Q]; infinite where the band does not reach."""
+        low, high = p - self.half_width, p + self.half_width
+        none = np.full(self.values.shape[:-1], np.inf)
+        return self.fractile(low) if low > 0 else -none, self.fractile(high) if high < 1 else none
+
+
+def ecdf(g: Rows, level: float = 0.95) -> Ecdf:
+    """Empirical generalization error distribution (Larsen & Hansen 1995, eq. 8) with a confidence band.
+
+    Args:
+      g: Losses, or values [*Q, R].
+      level: confidence level of the band, 0 < level < 1.
+    Returns:
+      Ecdf, values [*Q, R].
+    Raises:
+      ValueError: a failed row, a value that is not finite, fewer than 2 resamplings, or a level outside (0, 1).
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"expected a level between 0 and 1, got {level}; give 0.95 for 95 %")
+    values = _values(g)
+    return Ecdf(np.sort(values, axis=-1), float(np.sqrt(np.log(2 / (1 - level)) / (2 * values.shape[-1]))), level)
+
+
+def _values(g: Rows) -> Float[np.ndarray, "*Q R"]:
+    values = np.asarray(g.g if isinstance(g, Losses) else g, np.float64)
+    if values.ndim == 0 or values.shape[-1] < 2:
+        raise ValueError(f"expected at least 2 resamplings to describe a distribution, got {values.shape[-1] if values.ndim else 'a single number'}; ask for more resamples, or read losses.g")
+    if not np.isfinite(values).all():
+        raise ValueError(f"expected finite values, got {int((~np.isfinite(values)).sum())} that are not, of {values.size}; leave them out first")
+    return values
