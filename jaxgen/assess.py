@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -77,7 +77,16 @@ class _Step:
 
 
 def assess(
-    key: Key, learner: Learner, data: Data, plan: Plan, loss: Loss = squared, *, keep: str = "cases", chunk: int | None = None, progress: bool | None = None
+    key: Key,
+    learner: Learner,
+    data: Data,
+    plan: Plan,
+    loss: Loss = squared,
+    *,
+    keep: str = "cases",
+    chunk: int | None = None,
+    progress: bool | None = None,
+    devices: Sequence[jax.Device] | None = None,
 ) -> Losses:
     """Trains a learner on every resampled training set of a plan and returns the loss of every trained row.
 
@@ -93,6 +102,7 @@ def assess(
       keep: "cases" for the losses of every row on every case, [*Q, R, N]; "rows" for the means of each row only, memory O(R).
       chunk: rows trained at a time; None chooses by memory and cache.
       progress: a progress bar with rows per second; None shows it on a terminal only.
+      devices: where to run; None takes all local devices of JAX's default kind.
     Returns:
       Losses, [*Q, R] and, if kept, [*Q, R, N].
     Raises:
@@ -103,7 +113,7 @@ def assess(
     _check(key, learner, data, plan, keep, chunk)
     sets, rows = data.sets or plan.sets or 1, plan.resamples
     dtype = jax.dtypes.canonicalize_dtype(np.float64)
-    job = _job(learner, loss, data, plan, tuple(jax.local_devices()))
+    job = _job(learner, loss, data, plan, tuple(devices or jax.local_devices()))
     run = _Run(key, job, np.asarray(data.x, dtype), np.asarray(data.y, dtype), plan, (sets, rows), keep, chunk)
     with tqdm(total=sets * rows, unit=" rows", desc=_shorten(repr(learner)), disable=None if progress is None else not progress, delay=0.5) as bar:
         run.all_rows(bar.update)
@@ -149,7 +159,7 @@ class _Run:
     def __init__(self, key, job: _Job, x: np.ndarray, y: np.ndarray, plan: Plan, shape: tuple[int, int], keep: str, chunk: int | None):
         self.key, self.job, self.plan, self.shape, self.chunk = key, job, plan, shape, chunk
         self.x, self.y = (x, y) if x.ndim == 3 else (x[None], y[None])
-        self.shared = jax.device_put((self.x, self.y)) if len(self.x) == 1 and len(job.devices) == 1 else None
+        self.shared = jax.device_put((self.x, self.y), job.devices[0]) if len(self.x) == 1 and len(job.devices) == 1 else None
         self.budget = _Budget.of(job, (self.x, self.y))
         self.budget.refuse_if_too_large(shape[0] * shape[1] * plan.n * x.itemsize if keep == "cases" else 0, job.learner, keep)
         self.values = np.empty((*shape, plan.n), x.dtype) if keep == "cases" else None
@@ -187,7 +197,7 @@ class _Run:
         wide = jax.config.jax_enable_x64
 
         def work(block):
-            with jax.enable_x64(wide):
+            with jax.enable_x64(wide), jax.default_device(job.devices[0]):
                 self._store(block, *step.run(self.key, *self._arguments(size, block)))
             return block.r.size
 
@@ -274,8 +284,9 @@ def _compiled(job: _Job, size: tuple[int, int], d: int, k: int, dtype: str, key_
         jax.ShapeDtypeStruct((sets,), np.int32),
         jax.ShapeDtypeStruct((sets, rows), np.int32),
     )
-    traced = jax.jit(run).trace(*shapes)
-    return _Step(traced.lower().compile(), _workers(job.devices, traced.jaxpr))
+    with jax.default_device(job.devices[0]):
+        traced = jax.jit(run).trace(*shapes)
+        return _Step(traced.lower().compile(), _workers(job.devices, traced.jaxpr))
 
 
 def _workers(devices: tuple[Any, ...], program: Any) -> int:

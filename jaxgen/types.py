@@ -6,8 +6,8 @@ Axis letters, used in every docstring and annotation of the package:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
@@ -169,6 +169,15 @@ def _sum_cases(weights: UInt8[np.ndarray, "*Q R N"]) -> Int[np.ndarray, "*Q R"]:
     return np.einsum("...n->...", weights, dtype=np.int64, casting="unsafe")
 
 
+class Value:
+    """Base of frozen dataclasses (with `repr=False`) that print as code that recreates them, defaults left out."""
+
+    def __repr__(self) -> str:
+        changed = ((f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default)  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed)})"
+
+
+@runtime_checkable
 class Learner(Protocol):
     """A learning method: two functions of ONE training set. The engine does all the vmapping.
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.types import Data, Key, Plan
+from jaxgen.types import Data, Key, Plan, Value
 
 _UNROLL = 16
 """Up to this many unknowns, systems are eliminated by unrolled code with the rows on the last axis."""
@@ -23,8 +23,8 @@ class LinearFit(NamedTuple):
     deficient: Bool[Array, "*R"]
 
 
-@dataclass(frozen=True)
-class LeastSquares:
+@dataclass(frozen=True, repr=False)
+class LeastSquares(Value):
     """Weighted linear least squares, with an optional ridge: minimises sum w (y - prediction)^2 + ridge |weights|^2.
 
     One training set is solved through an orthonormal basis of its weighted inputs (Gram-Schmidt, every column
@@ -142,8 +142,8 @@ class LeastSquares:
         return LinearFit(weights, y_mean - x_mean @ weights, jnp.zeros((), bool))
 
 
-@dataclass(frozen=True)
-class Mean:
+@dataclass(frozen=True, repr=False)
+class Mean(Value):
     """The weighted mean of the training targets, whatever the inputs: the model with an intercept only."""
 
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Float[Array, " K"]:
@@ -158,6 +158,7 @@ class Mean:
 Solve = Callable[[Float[Array, "p K R"]], Float[Array, "p K R"]]
 
 
+@jax.jit
 def _orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Array, "p p"], Bool[Array, ""]]:
     """Orthonormal basis and triangle with a = basis @ triangle, and whether a is rank-deficient to working precision.
 
@@ -192,6 +193,7 @@ def _dependent(a: Float[Array, "n p"], lengths: Float[Array, " p"]) -> Bool[Arra
     return jnp.any(jnp.abs(lengths) <= rounding * size)
 
 
+@jax.jit
 def _back_substitute(triangle: Float[Array, "p p"], b: Float[Array, "p *K"]) -> Float[Array, "p *K"]:
     """Solves triangle @ z = b for an upper triangle."""
     p = len(triangle)
@@ -235,7 +237,7 @@ def _gauss(matrices: Float[Array, "m m R"]) -> Solve:
     """
     m = len(matrices)
     uppers = []
-    for k in range(m):
+    for _ in range(m):
         upper = matrices[0] / matrices[0, 0][None]
         uppers.append((1 / matrices[0, 0], upper[1:]))
         matrices = matrices[1:, 1:] - upper[1:, None] * matrices[0, 1:][None]

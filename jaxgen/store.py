@@ -1,0 +1,75 @@
+"""Losses on disk: one file each, written under its final name only when complete."""
+
+import hashlib
+import json
+import os
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from jaxgen.types import Data, Losses, Plan
+
+_TEXTS = ("learner", "loss", "reasons", "dropped")
+_ARRAYS = ("test_mean", "train_mean", "failure", "values")
+
+
+def save(losses: Losses, path: str | Path) -> Path:
+    """Writes losses with their plan to one compressed NumPy archive.
+
+    Args:
+      losses: what `assess` returned.
+      path: the file, with the suffix .npz.
+    Returns:
+      The path written.
+    Raises:
+      ValueError: another suffix.
+      FileExistsError: the file is there already.
+    """
+    path = Path(path)
+    if path.suffix != ".npz":
+        raise ValueError(f"expected a file name that ends in .npz, got {path.name!r}; call it {path.stem}.npz")
+    if path.exists():
+        raise FileExistsError(f"expected a new file, got {path}, which exists; remove it or choose another name")
+    texts = {name: getattr(losses, name) for name in _TEXTS} | {"scheme": losses.plan.scheme, "jaxgen": version("jaxgen")}
+    arrays = {name: getattr(losses, name) for name in _ARRAYS if getattr(losses, name) is not None}
+    arrays |= {"train": losses.train, "test": losses.test}
+    arrays |= {f"info/{name}": value for name, value in losses.info.items()} | {f"label/{name}": value for name, value in losses.plan.labels.items()}
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    try:
+        with open(partial, "wb") as file:
+            np.savez_compressed(file, manifest=np.array(json.dumps(texts)), **arrays)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def load(path: str | Path) -> Losses:
+    """Reads losses that `save` wrote.
+
+    Raises:
+      FileNotFoundError: there is no such file.
+      ValueError: the file holds no losses of jaxgen.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            texts = json.loads(str(archive["manifest"]))
+            arrays = {name: archive[name] for name in archive.files if name != "manifest"}
+    except FileNotFoundError:
+        raise FileNotFoundError(f"expected a file of losses, got {path}, which does not exist; check the name") from None
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
+        raise ValueError(f"expected a file written by jaxgen.store.save, got {path}; give one that `save` wrote") from None
+    parts = {kind: {name.removeprefix(kind): value for name, value in arrays.items() if name.startswith(kind)} for kind in ("info/", "label/")}
+    plan = Plan(arrays["train"], arrays["test"], texts["scheme"], parts["label/"])
+    mine = {name: arrays.get(name) for name in _ARRAYS}
+    return Losses(plan=plan, info=parts["info/"], learner=texts["learner"], loss=texts["loss"], reasons=tuple(texts["reasons"]), dropped=texts["dropped"], **mine)  # type: ignore[arg-type]
+
+
+def checksum(data: Data) -> str:
+    """SHA-256 of the values of x and y: tells whether two runs had the same data."""
+    digest = hashlib.sha256()
+    for values in (data.x, data.y):
+        digest.update(str(values.shape).encode() + np.ascontiguousarray(values, np.float64).tobytes())
+    return digest.hexdigest()

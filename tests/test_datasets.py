@@ -1,0 +1,581 @@
+"""Readers against scikit-learn's and pandas' own arrays; every bad input has its sentence."""
+
+import gzip
+import urllib.error
+from pathlib import Path
+
+import jaxtyping
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import sklearn.datasets
+from sklearn.utils import Bunch
+
+from jaxgen import datasets
+
+
+def numbers(n: int = 30, d: int = 3) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(n, d))
+
+
+X, Y = numbers(), numbers(d=1)[:, 0]
+
+
+def houses(n: int = 30, **columns) -> pd.DataFrame:
+    """A small mixed table; `columns` replace or add some."""
+    rng = np.random.default_rng(1)
+    colour = np.array(["red", "green", "blue"])[np.arange(n) % 3]
+    return pd.DataFrame(
+        {"area": rng.normal(100, 20, n).round(1), "colour": colour, "garden": np.arange(n) % 2 == 0, "rooms": rng.integers(1, 7, n), "price": rng.normal(size=n).round(2)} | columns
+    )
+
+
+def spoil(values, row: int, value) -> list:
+    return [*values[:row], value, *values[row + 1 :]]
+
+
+def equal(a, b) -> None:
+    np.testing.assert_array_equal(a.x, b.x)
+    np.testing.assert_array_equal(a.y, b.y)
+    assert (a.names, a.target, a.task, a.classes) == (b.names, b.target, b.task, b.classes)
+
+
+# --- bundled sets
+
+
+BUNDLED = [  # function, scikit-learn's loader, x, cases per class, classes
+    (datasets.diabetes, lambda: sklearn.datasets.load_diabetes(scaled=False), (442, 10), None, ()),
+    (datasets.breast_cancer, sklearn.datasets.load_breast_cancer, (569, 30), [212, 357], ("malignant", "benign")),
+    (datasets.wine, sklearn.datasets.load_wine, (178, 13), [59, 71, 48], ("class_0", "class_1", "class_2")),
+    (datasets.digits, sklearn.datasets.load_digits, (1797, 61), [178, 182, 177, 183, 181, 182, 181, 179, 174, 180], tuple("0123456789")),
+]
+
+
+@pytest.mark.parametrize(("function", "loader", "shape", "counts", "classes"), BUNDLED, ids=[row[0].__name__ for row in BUNDLED])
+def test_bundled_sets_are_those_of_scikit_learn(function, loader, shape, counts, classes):
+    data, bunch = function(), loader()
+    kept = np.ptp(bunch.data, axis=0) > 0
+    np.testing.assert_array_equal(data.x, bunch.data[:, kept])
+    assert data.x.shape == shape
+    assert data.names == tuple(np.array(bunch.feature_names)[kept])
+    assert data.classes == classes
+    assert data.x.dtype == data.y.dtype == np.float64
+    if counts is None:
+        assert data.task == "regression"
+        np.testing.assert_array_equal(data.y[:, 0], bunch.target)
+    else:
+        assert data.task == "classification"
+        np.testing.assert_array_equal(data.y, np.eye(len(counts))[bunch.target])
+        np.testing.assert_array_equal(data.y.sum(0), counts)
+
+
+def test_what_the_docstrings_say_of_diabetes_and_digits():
+    x = datasets.diabetes().x
+    assert np.corrcoef(x.T)[4, 5] == pytest.approx(0.90, abs=0.005)
+    assert np.linalg.cond((x - x.mean(0)) / x.std(0)) == pytest.approx(22, abs=0.5)
+    y = datasets.diabetes().y
+    assert (y.min(), y.max()) == (25, 346)
+    assert not {"pixel_0_0", "pixel_4_0", "pixel_4_7"} & set(datasets.digits().names)
+
+
+# --- arrays
+
+
+ARRAYS = {  # what a caller may hold -> x of the same numbers
+    "float64": lambda x: x,
+    "float32": lambda x: x.astype(np.float32),
+    "float16": lambda x: x.astype(np.float16),
+    "int8": lambda x: (10 * x).astype(np.int8),
+    "uint64": lambda x: (10 * abs(x)).astype(np.uint64),
+    "bool": lambda x: x > 0,
+    "object": lambda x: x.astype(object),
+    "text of numbers": lambda x: x.astype(str),
+    "huge": lambda x: 1e30 * x,
+    "tiny": lambda x: 1e-30 * x,
+    "read-only": lambda x: np.frombuffer(x.tobytes()).reshape(x.shape),
+    "not contiguous": lambda x: np.repeat(x, 2, axis=0)[::2, ::-1],
+    "Fortran order": lambda x: np.asfortranarray(x),
+    "lists": lambda x: x.tolist(),
+    "no mask": lambda x: np.ma.array(x, mask=False),
+    "DataFrame": lambda x: pd.DataFrame(x),
+    "nullable DataFrame": lambda x: pd.DataFrame(x).convert_dtypes(),
+    "Q sets": lambda x: np.stack([x, 2 * x]),
+}
+
+
+@pytest.mark.parametrize("hold", ARRAYS.values(), ids=ARRAYS)
+def test_arrays_of_any_kind_become_float64(hold):
+    x = hold(X)
+    data = datasets.from_arrays(x, np.asarray(x)[..., 0], task="regression")
+    np.testing.assert_array_equal(data.x, np.asarray(x, dtype=np.float64))
+    np.testing.assert_array_equal(data.y[..., 0], data.x[..., 0])
+    assert data.x.dtype == data.y.dtype == np.float64
+    assert not np.shares_memory(data.x, x)
+    assert data.sets == (2 if data.x.ndim == 3 else None)
+
+
+def test_names_are_those_given_or_of_the_frame_or_numbered():
+    assert datasets.from_arrays(X, Y).names == ("x0", "x1", "x2")
+    assert datasets.from_arrays(X, Y, names=np.array(["a", "b", "c"])).names == ("a", "b", "c")
+    assert datasets.from_arrays(pd.DataFrame(X, columns=["a", "b", "c"]), Y).names == ("a", "b", "c")
+    assert datasets.from_arrays(X, Y, target="price").target == "price"
+
+
+def test_outputs_of_several_columns():
+    data = datasets.from_arrays(X, X[:, :2])
+    assert data.y.shape == (30, 2)
+    assert datasets.from_arrays(np.stack([X, X]), np.stack([X, X])).y.shape == (2, 30, 3)
+
+
+LABELS = [  # labels of cases 0, 1, 2, 0, 1, 2, ... -> task needed, classes
+    (["b", "a", "c"], None, ("a", "b", "c")),
+    ([True, False, True], None, ("False", "True")),
+    (np.array(["b", "a", "c"], dtype=object), None, ("a", "b", "c")),
+    (np.array([10, 9, 2], dtype=object), None, ("2", "9", "10")),
+    ([10, 9, 2], "classification", ("2", "9", "10")),
+    ([-1.0, 1.0, 0.0], "classification", ("-1", "0", "1")),
+]
+
+
+@pytest.mark.parametrize(("labels", "task", "classes"), LABELS, ids=[f"{np.asarray(row[0]).dtype}" for row in LABELS])
+@pytest.mark.parametrize("shape", [(30,), (30, 1), (2, 15)], ids=["[N]", "[N, 1]", "[Q, N]"])
+def test_labels_become_zeros_and_ones(labels, task, classes, shape):
+    labels = np.tile(np.asarray(labels), 10)
+    data = datasets.from_arrays(X.reshape(2, 15, 3) if shape[0] == 2 else X, labels.reshape(shape), task=task)
+    assert (data.task, data.classes) == ("classification", classes)
+    assert data.y.shape == (*data.x.shape[:-1], len(classes))
+    expected = [[float(str(int(label) if isinstance(label, float) else label) == name) for name in classes] for label in labels]
+    np.testing.assert_array_equal(data.y.reshape(30, -1), expected)
+
+
+def test_classes_are_those_of_all_sets():
+    data = datasets.from_arrays(np.stack([X, X]), np.repeat([["a", "b"], ["b", "c"]], 15, axis=1))
+    assert data.classes == ("a", "b", "c")
+    np.testing.assert_array_equal(data.y.sum(1), [[15, 15, 0], [0, 15, 15]])
+
+
+def test_integers_are_a_regression_unless_said():
+    assert datasets.from_arrays(X, np.arange(30) % 3).task == "regression"
+
+
+def test_constant_inputs_are_dropped_or_kept_on_request():
+    x = np.insert(X, 1, 7.0, axis=1)
+    dropped, kept = (datasets.from_arrays(x, Y, names="abcd", constant=constant) for constant in ("drop", "keep"))
+    np.testing.assert_array_equal(dropped.x, X)
+    assert dropped.names == ("a", "c", "d")
+    np.testing.assert_array_equal(kept.x, x)
+
+
+def test_an_input_constant_in_one_of_the_sets_only_stays():
+    x = np.stack([X, X])
+    x[0, :, 1] = 5.0
+    y = np.stack([Y, Y])
+    assert datasets.from_arrays(x, y, constant="drop").d == 3
+    x[1, :, 1] = 6.0
+    assert datasets.from_arrays(x, y, constant="drop").names == ("x0", "x2")
+
+
+# --- frames and CSV files
+
+
+def test_texts_become_columns_but_for_the_first_level():
+    frame = houses()
+    data = datasets.from_frame(frame, "price")
+    assert data.names == ("area", "colour=green", "colour=red", "garden", "rooms")  # blue is the reference level
+    np.testing.assert_array_equal(data.x[:, 1], frame["colour"] == "green")
+    np.testing.assert_array_equal(data.x[:, 3], frame["garden"])
+    assert np.linalg.matrix_rank(np.column_stack([np.ones(30), data.x])) == 6
+    assert (data.target, data.task, data.y.shape) == ("price", "regression", (30, 1))
+
+
+def test_only_levels_that_occur_count():
+    colour = pd.Categorical(houses()["colour"], categories=["white", "red", "green", "blue"], ordered=True)
+    equal(datasets.from_frame(houses(colour=colour), "price"), datasets.from_frame(houses(), "price"))
+
+
+def test_levels_of_several_kinds_or_of_numbers():
+    assert datasets.from_frame(houses(colour=["red", 2, "x"] * 10), "price").names[1:3] == ("colour=red", "colour=x")
+    assert datasets.from_frame(houses(colour=pd.Categorical([10, 9, 2] * 10)), "price").names[1:3] == ("colour=9", "colour=10")
+    assert datasets.from_frame(houses(colour=["red", "1", "2"] * 10).iloc[1:].astype({"colour": "category"}), "price").names[1:3] == ("colour=2", "colour=red")
+
+
+def test_a_single_level_is_a_constant_column():
+    frame = houses(colour="red")
+    assert datasets.from_frame(frame, "price", constant="drop").names == ("area", "garden", "rooms")
+    np.testing.assert_array_equal(datasets.from_frame(frame, "price", constant="keep").x[:, 1], 1.0)
+
+
+FRAMES = {  # the same table in other types
+    "object": lambda frame: frame.astype(object),
+    "nullable": lambda frame: frame.convert_dtypes(),
+    "float32": lambda frame: frame.astype({"rooms": np.float32}),
+    "categories": lambda frame: frame.astype({"colour": "category"}),
+}
+
+
+@pytest.mark.parametrize("cast", FRAMES.values(), ids=FRAMES)
+@pytest.mark.parametrize("target", ["price", "colour", "garden", "rooms"])
+def test_the_types_of_a_frame_do_not_matter(cast, target):
+    equal(datasets.from_frame(cast(houses()), target), datasets.from_frame(houses(), target))
+
+
+TARGETS = [  # target, task asked for -> task, classes
+    ("price", None, "regression", ()),
+    ("rooms", None, "regression", ()),
+    ("rooms", "classification", "classification", ("1", "2", "3", "4", "5", "6")),
+    ("garden", None, "classification", ("False", "True")),
+    ("garden", "regression", "regression", ()),
+    ("colour", None, "classification", ("blue", "green", "red")),
+]
+
+
+@pytest.mark.parametrize(("target", "asked", "task", "classes"), TARGETS, ids=[f"{row[0]} {row[1]}" for row in TARGETS])
+def test_the_target_decides_the_task_unless_said(target, asked, task, classes):
+    data = datasets.from_frame(houses(), target, task=asked)
+    assert (data.task, data.classes, data.target) == (task, classes, target)
+    assert not any(name.startswith(target) for name in data.names)
+
+
+def test_a_categorical_target_of_numbers_is_a_classification():
+    frame = houses(rooms=pd.Categorical(houses()["rooms"]))
+    equal(datasets.from_frame(frame, "rooms"), datasets.from_frame(houses(), "rooms", task="classification"))
+    assert datasets.from_arrays(X, frame["rooms"]).classes == ("1", "2", "3", "4", "5", "6")
+    assert datasets.from_frame(frame, "rooms", task="regression").task == "regression"
+
+
+def test_rows_stay_together_whatever_the_index():
+    order = np.random.default_rng(2).permutation(30)
+    shuffled, straight = houses().iloc[order], datasets.from_frame(houses(), "colour")
+    data = datasets.from_frame(shuffled, "colour")
+    np.testing.assert_array_equal(data.x, straight.x[order])
+    np.testing.assert_array_equal(data.y, straight.y[order])
+    equal(datasets.from_frame(shuffled.set_axis([0] * 30), "colour"), data)
+
+
+def test_a_csv_file_equals_the_frame_equals_the_arrays(tmp_path):
+    frame = houses()
+    frame.to_csv(tmp_path / "houses.csv", index=False)
+    frame.to_csv(tmp_path / "houses.tsv", index=False, sep="\t", decimal=",")
+    data = datasets.from_frame(frame, "price")
+    equal(datasets.read_csv(tmp_path / "houses.csv", "price"), data)
+    equal(datasets.read_csv(str(tmp_path / "houses.tsv"), "price", sep="\t", decimal=","), data)
+    x = np.column_stack([frame["area"], frame["colour"] == "green", frame["colour"] == "red", frame["garden"], frame["rooms"]])
+    frame.to_csv(tmp_path / "numbered.csv", header=["area", "colour", "garden", "rooms", "price"], index_label=False)  # as R writes it: no name for the row numbers
+    equal(datasets.read_csv(tmp_path / "numbered.csv", "price"), data)
+    equal(datasets.from_arrays(x, frame["price"], ["area", "colour=green", "colour=red", "garden", "rooms"], "price"), data)
+
+
+# --- DELVE files
+
+
+SPEC = """# Abalone, shortened
+Title: Abalone
+Origin: natural
+Usage: assessment
+Order: uninformative
+
+Attributes:
+  1 sex      u  M F I     # a list of values: nominal
+  2 length   u  [0,Inf)   # an interval
+  3 shells   u  0 1       # a list of numbers
+  4 rings    c  0..29
+"""
+CASES = """# a comment
+M 0.455 1 15 # the first case
+F 0.53 0 \\
+  9
+I .33 1 7 @1
+
+M 4.4E-1 0 10
+F 0.425 1 8
+"""
+VALUES = [[0, 1, 0.455, 1, 15], [0, 0, 0.53, 0, 9], [1, 0, 0.33, 1, 7], [0, 1, 0.44, 0, 10], [0, 0, 0.425, 1, 8]]  # sex=I, sex=M, ...; F is the reference level
+
+
+def write(folder: Path, data: str = CASES, spec: str | None = SPEC, name: str = "Dataset") -> Path:
+    path = folder / f"{name}.data"
+    path.write_text(data)
+    if spec is not None:
+        path.with_suffix(".spec").write_text(spec)
+    return path
+
+
+def test_delve_file_with_its_specification(tmp_path):
+    data = datasets.read_delve(write(tmp_path))
+    np.testing.assert_array_equal(np.column_stack([data.x, data.y]), VALUES)
+    assert data.names == ("sex=I", "sex=M", "length", "shells")
+    assert (data.target, data.task) == ("rings", "regression")
+
+
+def test_delve_file_gzipped_or_with_a_commented_header_or_given_specification(tmp_path):
+    plain = datasets.read_delve(write(tmp_path))
+    (tmp_path / "Dataset.data.gz").write_bytes(gzip.compress(CASES.encode()))
+    equal(datasets.read_delve(tmp_path / "Dataset.data.gz"), plain)
+    lines = SPEC.splitlines()
+    equal(datasets.read_delve(write(tmp_path, spec="\n".join(f"#{line}" if ":" in line and "#" not in line else line for line in lines))), plain)
+    other = tmp_path / "other.spec"
+    other.write_text(SPEC.replace("rings", "age"))
+    assert datasets.read_delve(tmp_path / "Dataset.data", spec=str(other)).target == "age"
+
+
+DELVE_TARGETS = [  # target -> name, task, classes
+    (None, "rings", "regression", ()),
+    ("length", "length", "regression", ()),
+    (2, "length", "regression", ()),
+    ("sex", "sex", "classification", ("F", "I", "M")),
+    (1, "sex", "classification", ("F", "I", "M")),
+    ("shells", "shells", "classification", ("0", "1")),
+]
+
+
+@pytest.mark.parametrize(("target", "name", "task", "classes"), DELVE_TARGETS, ids=[str(row[0]) for row in DELVE_TARGETS])
+def test_delve_target_by_name_or_number(tmp_path, target, name, task, classes):
+    data = datasets.read_delve(write(tmp_path), target=target)
+    assert (data.target, data.task, data.classes) == (name, task, classes)
+
+
+@pytest.mark.parametrize("spec", [None, "cases: all\ninputs: 1 2\ntargets: 3\norder: retain\n"], ids=["no specification", "Prototask.spec"])
+def test_prototask_file_ends_with_its_target(tmp_path, spec):
+    table = numbers(20)
+    path = write(tmp_path, "\n".join(" ".join(map(repr, map(float, row))) for row in table), spec, "Prototask")
+    data = datasets.read_delve(path)
+    np.testing.assert_array_equal(np.column_stack([data.x, data.y]), table)
+    assert (data.names, data.target) == (("1", "2"), "3")
+    np.testing.assert_array_equal(datasets.read_delve(path, target=1).y[:, 0], table[:, 0])
+
+
+# --- OpenML
+
+
+def offers(frame=None, targets=("price",), error=None):
+    """A stand-in for scikit-learn's fetch_openml that records what it is asked for."""
+
+    def fetch_openml(**asked):
+        if error:
+            raise error
+        return Bunch(frame=houses() if frame is None else frame, target_names=list(targets), asked=asked)
+
+    return fetch_openml
+
+
+def ask(monkeypatch, fetch, **options):
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
+    return datasets.openml("houses", **options)
+
+
+def test_openml_is_the_frame_that_it_sends(monkeypatch):
+    equal(ask(monkeypatch, offers()), datasets.from_frame(houses(), "price"))
+    equal(ask(monkeypatch, offers(), target="colour", version=2), datasets.from_frame(houses(), "colour"))
+    equal(ask(monkeypatch, offers(targets=()), target="rooms", task="classification"), datasets.from_frame(houses(), "rooms", task="classification"))
+
+
+def test_openml_asks_for_a_frame_of_that_version(monkeypatch):
+    asked = {}
+    ask(monkeypatch, lambda **options: asked.update(options) or offers()(), version=3)
+    assert asked == {"name": "houses", "version": 3, "as_frame": True, "parser": "pandas"}
+
+
+OPENML = {  # what fetch_openml does -> exception, message
+    "no network": (offers(error=urllib.error.URLError("no route to host")), OSError, "expected an answer from openml.org, got URLError .*check the network"),
+    "time out": (offers(error=TimeoutError("slow")), OSError, "got TimeoutError"),
+    "unknown set": (offers(error=ValueError("No active dataset houses found.")), ValueError, "OpenML houses: No active dataset"),
+    "no target": (offers(targets=()), ValueError, "OpenML houses: expected a set with one target of its own, got 0; name the target among area, colour"),
+    "two targets": (offers(targets=("price", "rooms")), ValueError, "got 2"),
+    "missing value": (offers(houses(rooms=spoil(list(range(30)), 4, None))), ValueError, "OpenML houses: expected no missing value, got 1 in column 'rooms', the first in row 4"),
+}
+
+
+@pytest.mark.parametrize(("fetch", "error", "message"), OPENML.values(), ids=OPENML)
+def test_openml_errors(monkeypatch, fetch, error, message):
+    with pytest.raises(error, match=message):
+        ask(monkeypatch, fetch)
+
+
+# --- bad inputs
+
+
+@pytest.fixture
+def no_enforcement():
+    """Calls with wrong types reach the checks, as they do outside these tests."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+def arrays(x=X, y=Y, **options):
+    return lambda folder: datasets.from_arrays(x, y, **options)
+
+
+def frame(target="price", options=None, **columns):
+    return lambda folder: datasets.from_frame(houses(**columns), target, **(options or {}))
+
+
+def csv(text="a,b,y\n1,2,3\n4,5,7\n", target="y", **options):
+    def call(folder):
+        (folder / "table.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+        return datasets.read_csv(folder / "table.csv", target, **options)
+
+    return call
+
+
+def delve(data=CASES, spec=SPEC, **options):
+    return lambda folder: datasets.read_delve(write(folder, data, spec), **options)
+
+
+def put(value, dtype=np.float64) -> np.ndarray:
+    """X with a value in column 1, row 2."""
+    x = X.astype(dtype)
+    x[2, 1] = value
+    return x
+
+
+BAD_ARRAYS = [
+    ("lengths", arrays(y=Y[:-1]), r"one row for each row of x \[30, 3\], got \[29, 1\]"),
+    ("lengths of Q", arrays(np.stack([X, X]), Y), r"x \[2, 30, 3\], got \[30\]"),
+    ("no case", arrays(X[:0], Y[:0]), r"at least two cases and one input, got \[0, 3\]"),
+    ("one case", arrays(X[:1], Y[:1]), r"at least two cases.*got \[1, 3\]"),
+    ("no input", arrays(X[:, :0]), r"one input, got \[30, 0\]"),
+    ("no output", arrays(y=X[:, :0]), r"one row for each row.*got \[30, 0\]"),
+    ("x [N]", arrays(X[:, 0]), r"x \[N, D\].*got \[30\]; give one row per case"),
+    ("x a number", arrays(1.0, 2.0), r"got \[\]"),
+    ("x None", arrays(None), r"x \[N, D\].*got \[\]"),
+    ("text in x", arrays(put("high", object)), "expected numbers, got 'high' in column 'x1', row 2: text where a number is needed"),
+    ("str x", arrays(put("high", str), names="abc"), "got 'high' in column 'b', row 2"),
+    ("str in Q", arrays(np.stack([X, put("high", object)]), np.stack([Y, Y])), "got 'high' in column 'x1', row 2"),
+    ("number too large", arrays(put(10**400, object)), "expected numbers, got '10+' in column 'x1', row 2"),
+    ("text in y", arrays(y=spoil(Y, 3, "low"), task="regression"), "got 'low' in column 'y', row 3"),
+    ("None in x", arrays(put(None, object)), "column 1 \\('x1'\\), case 2"),
+    ("NaN in x", arrays(put(np.nan)), "finite numbers, got nan in x, column 1 \\('x1'\\), case 2"),
+    ("infinity in x", arrays(put(np.inf)), "got inf in x, column 1"),
+    ("NaN in y", arrays(y=spoil(Y, 3, np.nan), target="price"), "got nan in y, column 0 \\('price'\\), case 3"),
+    ("infinity in y", arrays(y=spoil(Y, 3, -np.inf)), "got -inf in y"),
+    ("NaN in labels", arrays(y=spoil(np.arange(30) % 2, 3, np.nan), task="classification"), "as labels, got nan for 'y' in row 3"),
+    ("infinite label", arrays(y=spoil(np.arange(30) % 2, 3, np.inf), task="classification"), "as labels, got inf"),
+    ("None in labels", arrays(y=spoil(["a", "b"] * 15, 3, None)), "as labels, got None for 'y' in row 3"),
+    ("half a label", arrays(y=spoil(np.arange(30) % 2, 3, 0.5), task="classification"), "whole numbers as labels, got 0.5 for 'y' in row 3"),
+    ("single class", arrays(y=["a"] * 30), "2 to 20 classes, got 1 in 'y', the first 'a'; choose another target"),
+    ("too many classes", arrays(y=Y.astype(str)), "2 to 20 classes, got 30 in 'y'.*convert numbers that were read as texts"),
+    ("labels [N, K]", arrays(y=np.eye(30)[:, :2], task="classification"), r"one label per case.*got \[30, 2\].*argmax"),
+    ("constant x", arrays(put(7.0)[[2] * 30]), r"got -?[\d.]+ in every row of column 'x0' \(3 such columns\); give inputs that vary"),
+    ("constant column", arrays(np.insert(X, 1, 7.0, axis=1)), "inputs that vary, got 7 in every row of column 'x1' .*constant='drop'"),
+    ("all dropped", arrays(np.ones((30, 3)), constant="drop"), "give inputs that vary"),
+    ("constant y", arrays(y=np.full(30, 3.5), target="price"), "target that varies, got 3.5 for 'price' in every row"),
+    ("constant y in a set", arrays(np.stack([X, X]), np.stack([Y, 0 * Y])), "target that varies, got 0"),
+    ("sparse", arrays(scipy.sparse.csr_matrix(X)), r"dense array for x, got a sparse csr_matrix; convert it with .toarray\(\)"),
+    ("complex", arrays(X + 1j), "real numbers in x, got complex128"),
+    ("complex y", arrays(y=Y + 1j), "real numbers in y, got complex128"),
+    ("dates", arrays(np.full((30, 3), np.datetime64("2020-01-01"))), r"real numbers in x, got datetime64\[D\].*days since a date"),
+    ("bytes", arrays(y=np.array([b"a", b"b"] * 15)), r"real numbers in y, got \|S1"),
+    ("ragged", arrays([[1.0, 2.0], [3.0]], [1.0, 2.0]), "rows of equal length in x"),
+    ("masked", arrays(np.ma.masked_less(X, 0)), r"no missing value in x, got \d+ masked ones"),
+    ("names missing", arrays(names=["a", "b"]), "expected 3 names, one per column of x, got 2"),
+    ("names twice", arrays(names=["a", "b", "a"]), "different names, got 'a' 2 times"),
+    ("task", arrays(task="ranking"), "task to be one of None, 'regression', 'classification', got 'ranking'"),
+    ("constant", arrays(constant="ignore"), "constant to be one of 'raise', 'drop', 'keep', got 'ignore'"),
+    ("index", arrays(pd.DataFrame(X), pd.Series(Y)[::-1]), "same index in the same order"),
+]
+BAD_FRAMES = [
+    ("unknown target", frame("prize"), "among the columns area, colour, garden, rooms, price, got 'prize'; did you mean 'price'"),
+    ("strange target", frame("zzz"), "got 'zzz'; name one of them"),
+    ("columns twice", lambda folder: datasets.from_frame(pd.concat([houses(), houses()], axis=1), "price"), "different names, got 'area' 2 times"),
+    ("no rows", lambda folder: datasets.from_frame(houses()[:0], "price"), "at least two rows.*got 0 rows of 5 columns"),
+    ("target alone", lambda folder: datasets.from_frame(houses()[["price"]], "price"), "one input and the target, got 30 rows of 1 columns"),
+    ("NaN", frame(area=spoil(X[:, 0], 5, np.nan)), "no missing value, got 1 in column 'area', the first in row 5"),
+    ("infinity", frame(area=spoil(X[:, 0], 5, np.inf)), "finite numbers, got inf in x, column 0 \\('area'\\), case 5"),
+    ("missing text", frame(colour=spoil(["red", "blue"] * 15, 5, None)), "missing value, got 1 in column 'colour', the first in row 5"),
+    ("missing target", frame(price=spoil(Y, 5, np.nan)), "missing value, got 1 in column 'price', the first in row 5"),
+    ("missing nullable", frame(rooms=pd.array(spoil(list(range(30)), 5, None), dtype="Int64")), "missing value, got 1 in column 'rooms', the first in row 5"),
+    ("dates", frame(sold=pd.date_range("2020-01-01", periods=30)), "numbers or texts, got dates in column 'sold'; convert them"),
+    ("durations", frame(sold=pd.to_timedelta(np.arange(30), unit="D")), "got dates in column 'sold'"),
+    ("periods", frame(sold=pd.period_range("2020-01", periods=30, freq="M")), "got dates in column 'sold'"),
+    ("dates as texts", frame(sold=["2020-01-01", "2020-02-01", "2020-03-01"] * 10), "got dates in column 'sold'"),
+    ("dates as objects", frame(sold=list(pd.date_range("2020-01-01", periods=30).date)), "got dates in column 'sold'"),
+    ("dates as target", frame("sold", sold=pd.date_range("2020-01-01", periods=30)), "got dates in column 'sold'"),
+    ("number column spoiled", frame(area=spoil([str(i) for i in range(30)], 5, "n.k.")), "as in most rows, got 'n.k.' in column 'area', row 5: text where a number is needed"),
+    ("few numbers spoiled", frame(rooms=spoil([1, 2, 3] * 10, 5, "many")), "got 'many' in column 'rooms', row 5: text where a number is needed"),
+    ("target spoiled", frame(price=spoil(list(range(30)), 5, "n.k.")), "got 'n.k.' in column 'price', row 5"),
+    ("text as number", frame("colour", {"task": "regression"}), "got 'red' in column 'colour', row 0"),
+    (
+        "identifier",
+        frame(street=[f"street {i}" for i in range(30)]),
+        "a few levels, got 30 different texts in the 30 rows of column 'street', the first 'street 0'; leave an identifier out",
+    ),
+    ("identifier as target", frame("street", street=[f"street {i}" for i in range(30)]), "2 to 20 classes, got 30 in 'street'"),
+    ("constant column", frame(area=3), "got 3 in every row of column 'area'"),
+    ("constant text", frame(colour="red"), "got 1 in every row of column 'colour=red'"),
+    ("constant target", frame(price=3), "got 3 for 'price' in every row"),
+    ("single class", frame("colour", colour="red"), "got 1 in 'colour', the first 'red'"),
+    ("complex", frame(area=X[:, 0] + 1j), "real numbers in x, got complex128"),
+    ("name of a level taken", lambda folder: datasets.from_frame(houses().assign(**{"colour=red": X[:, 0]}), "price"), "different names, got 'colour=red' 2 times"),
+]
+BAD_FILES = [
+    ("csv: empty", csv(""), "table.csv: expected a header and rows, got an empty file"),
+    ("csv: header only", csv("a,b,y\n"), "table.csv: expected at least two rows, one input and the target, got 0 rows"),
+    ("csv: unknown target", csv(target="z"), "table.csv: expected a target among the columns a, b, y, got 'z'"),
+    ("csv: other separator", csv("a;y\n1;2\n3;4\n"), "table.csv: expected a target among the columns a;y, got 'y'"),
+    ("csv: too many values", csv("a,y\n1,2\n1,2,3\n"), r"table.csv: expected a table, got what pandas.read_csv cannot read \(.*Expected 2 fields in line 3, saw 3"),
+    ("csv: separator at the end", csv("a,b,y\n1,2,3,\n4,5,6,\n"), "table.csv: expected 3 values in every row, one per name in the header, got more"),
+    ("csv: row names", csv("a,b,y\nr,1,2,3\ns,4,5,7\n"), "table.csv: expected 3 values in every row.*index_col=0"),
+    ("csv: too few values", csv("a,b,y\n1,2,3\n4,5\n"), "table.csv: expected no missing value, got 1 in column 'y', the first in row 1"),
+    ("csv: no text", csv(b"a,y\n\xff\xfe,1\n"), "table.csv: expected a table.*utf-8.*encoding"),
+    ("csv: unknown column", csv(usecols=["a", "q", "y"]), "table.csv: expected a table.*do not match columns"),
+    ("csv: text", csv("a,y\n1,2\n2,3\nx,4\n3,5\n"), "table.csv: expected numbers, as in most rows, got 'x' in column 'a', row 2"),
+    ("delve: missing value", delve(CASES.replace("0.53", "?")), r"Dataset.data: expected no missing value, got 1 '\?' in column 'length', the first in row 1"),
+    ("delve: missing level", delve(CASES.replace("I", "?")), r"got 1 '\?' in column 'sex', the first in row 2"),
+    ("delve: text", delve(CASES.replace("0.53", "long")), "Dataset.data: expected numbers, got 'long' in column 'length', row 1"),
+    ("delve: NaN", delve(CASES.replace("0.53", "nan")), "Dataset.data: expected no missing value, got 1 in column 'length', the first in row 1"),
+    ("delve: unknown level", delve(CASES.replace("I", "X")), "Dataset.data: expected one of M, F, I in column 'sex', got 'X' in row 2"),
+    ("delve: short case", delve(CASES.replace("0.53", "")), "Dataset.data: expected 4 values per case, one per attribute, got 3 in row 1"),
+    ("delve: no cases", delve("# nothing\n"), "Dataset.data: expected one case per line, got none"),
+    ("delve: no specification", delve(spec=None), "Dataset.data: expected numbers, got 'M' in column '1', row 0"),
+    ("delve: unknown target", delve(target="ring"), "Dataset.data: expected a target among the columns sex, length, shells, rings, got 'ring'; did you mean 'rings'"),
+    ("delve: target 0", delve(target=0), "Dataset.data: expected a target among the attributes 1 to 4, got 0"),
+    ("delve: target 5", delve(target=5), "attributes 1 to 4, got 5"),
+    ("delve: numbering", delve(spec=SPEC.replace("  3 ", "  5 ")), "letter and range of attribute 3 in .*Dataset.spec, got '5 shells u 0 1'"),
+    ("delve: no letter", delve(spec=SPEC.replace("length   u  [0,Inf)", "length")), "attribute 2 in .*Dataset.spec, got '2 length'"),
+    ("delve: names twice", delve(spec=SPEC.replace("shells", "length")), "Dataset.data: expected different names, got 'length' 2 times"),
+    ("delve: constant", delve(CASES.replace(" 0 ", " 1 ")), "Dataset.data: expected inputs that vary, got 1 in every row of column 'shells'"),
+    (
+        "delve: specification without attributes",
+        lambda folder: datasets.read_delve(write(folder, spec="Origin: natural"), spec=folder / "Dataset.spec"),
+        "expected one attribute per line in .*Dataset.spec, got none",
+    ),
+    ("delve: not gzipped", lambda folder: datasets.read_delve(write(folder).rename(folder / "Dataset.data.gz")), "Dataset.data.gz: expected a gzipped file.*Not a gzipped file"),
+    ("delve: cut off", lambda folder: datasets.read_delve(cut_off(folder)), "Dataset.data.gz: expected a gzipped file"),
+]
+BAD = [*BAD_ARRAYS, *((f"frame: {name}", *rest) for name, *rest in BAD_FRAMES), *BAD_FILES]
+
+
+def cut_off(folder: Path) -> Path:
+    path = folder / "Dataset.data.gz"
+    path.write_bytes(gzip.compress(CASES.encode())[:-20])
+    return path
+
+
+@pytest.mark.usefixtures("no_enforcement")
+@pytest.mark.parametrize(("call", "message"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
+def test_bad_input_has_its_sentence(tmp_path, call, message):
+    with pytest.raises(ValueError, match=message) as error:
+        call(tmp_path)
+    sentence = str(error.value).removeprefix(f"{tmp_path}/")
+    assert "expected " in sentence
+    assert ", got " in sentence
+    assert "; " in sentence  # what to do
+    assert not sentence.endswith(".")
+    assert "\n" not in sentence
+
+
+MISSING = {
+    "csv": lambda folder: datasets.read_csv(folder / "none.csv", "y"),
+    "csv folder": lambda folder: datasets.read_csv(folder, "y"),
+    "delve": lambda folder: datasets.read_delve(folder / "none.data"),
+    "specification": lambda folder: datasets.read_delve(write(folder), spec=folder / "none.spec"),
+}
+
+
+@pytest.mark.parametrize("call", MISSING.values(), ids=MISSING)
+def test_missing_file_is_named(tmp_path, call):
+    with pytest.raises(FileNotFoundError, match=r"expected a file, got (none|a folder); check the path") as error:
+        call(tmp_path)
+    assert str(tmp_path) in str(error.value)
