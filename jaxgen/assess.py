@@ -143,8 +143,7 @@ def _check(key: Key, learner: Learner, data: Data, plan: Plan, keep: str, chunk:
 
 
 def _job(learner: Learner, loss: Loss, data: Data, plan: Plan, devices: tuple[Any, ...]) -> _Job:
-    present = (plan.train > 0).sum(-1)
-    most, fewest = int(present.max()), int(present.min())
+    most, fewest = int(plan.train_cases.max()), int(plan.train_cases.min())
     together = hasattr(learner, "fit_rows") and plan.resamples >= _SHARED_ROWS
     left_out = data.n - fewest if together and int(plan.train.max()) == 1 else None
     if left_out is not None and left_out > max(1, data.d // 4):
@@ -216,10 +215,13 @@ class _Run:
     def _arguments(self, size: tuple[int, int], block: "_Block") -> tuple[Any, ...]:
         """Arrays of a chunk, filled up to its compiled size by repeating the last set and row."""
         fill = ((0, size[0] - len(block.q)), (0, size[1] - block.r.shape[1]))
-        q = np.pad(block.q, fill[:1], "edge").astype(np.int32)
-        r = np.pad(block.r, fill, "edge").astype(np.int32)
-        x, y = self.shared or ((self.x, self.y) if len(self.x) == 1 else (self.x[q], self.y[q]))
-        return x, y, np.pad(self._weights(self.plan.train, block), (*fill, (0, 0)), "edge"), q, r
+        whole = not any(after for _, after in fill)
+        q, r, train = block.q.astype(np.int32), block.r.astype(np.int32), self._weights(self.plan.train, block)
+        if not whole:
+            q, r, train = np.pad(q, fill[:1], "edge"), np.pad(r, fill, "edge"), np.pad(train, (*fill, (0, 0)), "edge")
+        at = block.at[0] if whole and isinstance(block.at[0], slice) else q
+        x, y = self.shared or ((self.x, self.y) if len(self.x) == 1 else (self.x[at], self.y[at]))
+        return x, y, train, q, r
 
     def _weights(self, weights: np.ndarray, block: "_Block") -> np.ndarray:
         """Weights [sets, rows, N] of a chunk."""

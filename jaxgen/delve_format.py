@@ -32,5 +32,5 @@ def attributes(path: Path, spec: Path | None) -> list[tuple[str, list[str]]]:
             raise ValueError(f"expected number, name, letter and range of attribute {number} in {spec or beside}, got '{' '.join(line)}'; number the attributes from 1")
     if spec and not listed:
         raise ValueError(f"expected one attribute per line in {spec}, got none; give the Dataset.spec of these data")
-    ranges = [[] if any(word[0] in "[(" or ".." in word for word in line[3:]) else line[3:] for line in attributes]
+    ranges = [[] if any(word[0] in "[(" or ".." in word for word in line[3:]) else line[3:] for line in listed]
     return [(line[1], values if len(values) > 1 else []) for line, values in zip(listed, ranges, strict=True)]

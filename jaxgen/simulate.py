@@ -42,12 +42,14 @@ class LinearSystem:
         return self.noise + np.einsum("...d,de,...e->...", error, self.covariance, error, optimize=True)
 
 
-def linear_ar(key: Key, sets: int | None, n: int, d: int, rho: float = 0.6518, noise: float = 32.45) -> LinearSystem:
+def linear_ar(
+    key: Key, sets: int | None, n: int, d: int, rho: float = 0.6518, noise: float = 32.45, covariance: Float[np.ndarray, "d d"] | None = None
+) -> LinearSystem:
     """The system of Larsen & Hansen 1995: a linear model of Gaussian inputs that are correlated in time.
 
     y(k) = x(k)' w0 + e(k), with x(k) = L z(k), L L' = H, and every component of z a first-order autoregression of unit variance.
-    w0 is standard Gaussian. H = A A' / D with A a standard Gaussian [D, D] matrix: the paper says only "a random positive definite
-    symmetric matrix". All data sets share H and w0. For a least-squares model of all inputs neither has any influence on G.
+    w0 is standard Gaussian. H = A A' / D with A a standard Gaussian [D, D] matrix, unless given: the paper says only "a random positive
+    definite symmetric matrix". All data sets share H and w0. For a least-squares model of all inputs neither has any influence on G.
 
     Args:
       key: consumed.
@@ -56,18 +58,19 @@ def linear_ar(key: Key, sets: int | None, n: int, d: int, rho: float = 0.6518, n
       d: inputs, D.
       rho: coefficient of the autoregression, |rho| < 1; 0 gives independent cases.
       noise: variance of the noise.
+      covariance: covariance H of the inputs, [D, D]; None draws one.
     Returns:
       LinearSystem with x [*Q, N, D] and y [*Q, N, 1].
     Raises:
-      ValueError: a count below 1, |rho| not below 1, or negative noise.
+      ValueError: a count below 1, |rho| not below 1, negative noise, or a covariance that is not positive definite.
     """
     if min(n, d, 1 if sets is None else sets) < 1 or not abs(rho) < 1 or noise < 0:
         raise ValueError(f"expected sets, n and d of at least 1, |rho| < 1 and noise >= 0, got sets={sets}, n={n}, d={d}, rho={rho}, noise={noise}; correct the one that is out of range")
     random = keys.generator(key)
     root = random.standard_normal((d, d)) / np.sqrt(d)
     weights = random.standard_normal(d)
-    covariance = root @ root.T
-    lower = scipy.linalg.cholesky(covariance, lower=True)
+    covariance = root @ root.T if covariance is None else np.asarray(covariance, np.float64)
+    lower = _cholesky(covariance, d)
     shape = (1 if sets is None else sets, n)
     innovations = random.standard_normal((*shape, d))
     innovations[:, 1:] *= np.sqrt(1 - rho**2)
@@ -75,3 +78,12 @@ def linear_ar(key: Key, sets: int | None, n: int, d: int, rho: float = 0.6518, n
     y = x @ weights + np.sqrt(noise) * random.standard_normal(shape)
     data = Data(x, y[..., None], tuple(f"x{i + 1}" for i in range(d)))
     return LinearSystem(data if sets is not None else data[0], weights, covariance, float(noise))
+
+
+def _cholesky(covariance: Float[np.ndarray, "a b"], d: int) -> Float[np.ndarray, "d d"]:
+    try:
+        if covariance.shape == (d, d) and np.allclose(covariance, covariance.T):
+            return scipy.linalg.cholesky(covariance, lower=True)
+    except scipy.linalg.LinAlgError:
+        pass
+    raise ValueError(f"expected a symmetric positive definite covariance [{d}, {d}], got {list(covariance.shape)} that is not; correct it, or leave it out to have one drawn")

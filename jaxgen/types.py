@@ -7,6 +7,7 @@ Axis letters, used in every docstring and annotation of the package:
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -134,15 +135,20 @@ class Plan:
         """Data sets that have splits of their own, Q; None where one plan serves all."""
         return self.train.shape[0] if self.train.ndim == 3 else None
 
-    @property
+    @cached_property
     def train_sizes(self) -> Int[np.ndarray, "*Q R"]:
         """Sum of the training weights of each row, [*Q, R]: n1."""
         return _sum_cases(self.train)
 
-    @property
+    @cached_property
     def test_sizes(self) -> Int[np.ndarray, "*Q R"]:
         """Sum of the test weights of each row, [*Q, R]: n2."""
         return _sum_cases(self.test)
+
+    @cached_property
+    def train_cases(self) -> Int[np.ndarray, "*Q R"]:
+        """Different cases that each row trains on, [*Q, R]."""
+        return self.train_sizes if self.train.max() <= 1 else _sum_cases((self.train > 0).astype(np.uint8))
 
     def __getitem__(self, q: int) -> "Plan":
         """The plan of data set q of Q, with train and test [R, N]."""

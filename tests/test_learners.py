@@ -176,7 +176,7 @@ def test_rows_that_the_shared_basis_cannot_solve_are_solved_alone(dtype):
     """Without case 0 the inputs are nearly dependent: 1e-5 (1e-11 in double precision) is too little for the shared basis, not for the row."""
     random = np.random.default_rng(0)
     x = random.normal(size=(30, 3))
-    x[:, 2] = x[:, 1] + (2e-3 if dtype == np.float32 else 1e-6) * random.normal(size=30)
+    x[:, 2] = x[:, 1] + (3e-4 if dtype == np.float32 else 1e-6) * random.normal(size=30)
     x[0] = [0, 1, -1]
     x = x.astype(dtype)
     y = (x[:, :1] + x[:, 1:2] + 0.1 * random.normal(size=(30, 1))).astype(dtype)

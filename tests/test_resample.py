@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from jaxgen import resample
+from jaxgen import draw, resample
 from jaxgen.types import Plan
 
 KEY, OTHER = jax.random.key(0), jax.random.key(1)
@@ -324,8 +324,8 @@ def test_bootstrap_counts_never_wrap():
             return np.zeros(size, np.int64)
 
     with pytest.raises(ValueError, match="drawn more than 255 times, got 256 in 256 draws"):
-        resample._drawn(Stuck(np.random.PCG64(0)), 1, 256)
-    assert resample._drawn(Stuck(np.random.PCG64(0)), 1, 255).max() == 255
+        draw.counts(Stuck(np.random.PCG64(0)), 1, 256)
+    assert draw.counts(Stuck(np.random.PCG64(0)), 1, 255).max() == 255
 
 
 # time_blocks

@@ -56,7 +56,7 @@ class LeastSquares(Value):
           ValueError: a row has fewer distinct training cases than coefficients.
         """
         needed = data.d + self.intercept
-        fewest = int((plan.train > 0).sum(-1).min())
+        fewest = int(plan.train_cases.min())
         if fewest < needed and not self.ridge and not self.minimum_norm:
             raise ValueError(
                 f"expected at least {needed} training cases for the {needed} coefficients of {self}, got {fewest} in {plan.scheme}; "
