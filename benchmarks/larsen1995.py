@@ -172,7 +172,7 @@ def figure_1(truth, empirical, path):
     right.plot(reach, exact.pdf((reach - NOISE) / scale) / scale, color="black", label="exact law for independent cases")
     for value, style, label in ((NOISE, "--", "least G"), (truth.mean(), "-", "average"), (np.median(truth), ":", "median")):
         right.axvline(value, color="#D55E00", linestyle=style, linewidth=1.5, label=f"{label} {value:.1f}")
-    right.set(title=f"Density of true G, {SETS:,} training sets (largest {truth.max():.0f})", xlabel="G, squared loss", ylabel="density", xlim=(20, 250))
+    right.set(title=f"Density of true G, {SETS:,} sets (largest {truth.max():.0f})", xlabel="G, squared loss", ylabel="density", xlim=(20, 250))
     right.legend(frameon=False)
     figure.savefig(path, dpi=120)
     plt.close(figure)
@@ -189,7 +189,7 @@ def figure_fraction(path, n=100):
     for gamma, label, style in zip(best_fractions(n), ("asymptotic", "finite N", "exact"), (":", "--", "-"), strict=True):
         axes.axvline(gamma, linestyle=style, color="#D55E00", linewidth=1, label=f"best fraction, {label}: {gamma:.2f}")
     axes.set(xlabel="fraction left out, gamma", ylabel="MSE(gamma) / noise variance squared", title=f"N = {n}, p = {P}", ylim=(0, 0.35))
-    axes.legend(frameon=False)
+    axes.legend(facecolor="white", edgecolor="none", framealpha=1)
     figure.savefig(path, dpi=120)
     plt.close(figure)
     worst = np.max(np.abs(value - mean_square_error(n, trains)) / error)

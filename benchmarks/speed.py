@@ -1,0 +1,129 @@
+"""Speed against peers and against the machine's limit, measured side by side in one run.
+
+    python benchmarks/speed.py --linear
+
+prints a table and writes it to benchmarks/results/. Every way is run in turn, several times over, and the median of each is given.
+"""
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import sklearn
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import ShuffleSplit, cross_val_score
+
+import jaxgen as jg
+from jaxgen import learn, resample, simulate
+
+RESULTS = Path(__file__).parent / "results"
+SETS, RESAMPLES, N, P, FRACTION = 500, 500, 20, 10, 0.25
+TABLE_1 = """
+import resource, time
+start = time.perf_counter()
+import jax, jaxgen as jg
+from jaxgen import algebraic, learn, resample, simulate
+from jaxgen.stats import estimate
+loaded = time.perf_counter()
+system = simulate.linear_ar(jax.random.key(1995), 30000, 20, 10)
+linear = learn.LeastSquares(intercept=False)
+fits = jg.assess(jax.random.key(0), linear, system.data, resample.full(20))
+estimate.summary(system.generalization(fits.info["weights"][:, 0, :, 0])), algebraic.fpe(fits, 10, transform="log1p")
+data = jg.Data(system.data.x[:500], system.data.y[:500], system.data.names)
+estimate.summary(jg.assess(jax.random.key(0), linear, data, resample.leave_out(jax.random.key(1), 20, 0.25, 500, sets=500)))
+done = time.perf_counter()
+print(loaded - start, done - loaded, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+"""
+
+
+def machine():
+    """The hardware and the versions, in one line."""
+    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine()) if os.path.exists("/proc/cpuinfo") else platform.machine()
+    versions = f"Python {platform.python_version()}, JAX {jax.__version__}, NumPy {np.__version__}, scikit-learn {sklearn.__version__}"
+    return f"{model}, {len(os.sched_getaffinity(0))} cores, {jax.local_devices()[0].device_kind} device; {versions}"
+
+
+def medians(ways, rounds):
+    """Median seconds of each way, all run in turn in every round, after one round that is not counted."""
+    seconds = {name: [] for name in ways}
+    for number in range(rounds + 1):
+        for name, run in ways.items():
+            start = time.perf_counter()
+            run()
+            if number:
+                seconds[name].append(time.perf_counter() - start)
+    return {name: float(np.median(values)) for name, values in seconds.items()}
+
+
+def numpy_solve(x, y, train, block=10):
+    """Losses [Q, R, N] by NumPy: weighted normal equations of many rows at once, for the faster of two formulations."""
+    losses = np.empty(train.shape, x.dtype)
+    for start in range(0, len(x), block):
+        part = slice(start, start + block)
+        w = train[part].astype(x.dtype)
+        products = (x[part, :, :, None] * x[part, :, None, :]).reshape(len(w), N, P * P)
+        grams = (w @ products).reshape(*w.shape[:2], P, P)
+        weights = np.linalg.solve(grams, (w @ (x[part] * y[part]))[..., None])[..., 0]
+        losses[part] = (y[part, :, 0][:, None] - weights @ x[part].swapaxes(1, 2)) ** 2
+    return losses
+
+
+def matmul_rate(size=2000):
+    """Single-precision operations a second of a large matrix product, on all cores."""
+    a = jax.random.normal(jax.random.key(0), (size, size), "float32")
+    product = jax.jit(lambda a: a @ a)
+    seconds = medians({"product": lambda: jax.block_until_ready(product(a))}, 5)["product"]
+    return 2 * size**3 / seconds
+
+
+def linear():
+    """Microseconds per least-squares fit, N = 20, p = 10, 500 sets x 500 splits."""
+    system = simulate.linear_ar(jax.random.key(1), SETS, N, P)
+    plan = resample.leave_out(jax.random.key(2), N, FRACTION, RESAMPLES, sets=SETS)
+    learner = learn.LeastSquares(intercept=False)
+    x64, y64 = system.data.x, system.data.y
+    x32, y32 = x64.astype(np.float32), y64.astype(np.float32)
+    splits = ShuffleSplit(RESAMPLES, test_size=FRACTION, random_state=0)
+    ways = {
+        "jaxgen.assess (32 bits)": lambda: jg.assess(jax.random.key(0), learner, system.data, plan),
+        "jaxgen.assess, plan drawn anew": lambda: jg.assess(
+            jax.random.key(0), learner, system.data, resample.leave_out(jax.random.key(3), N, FRACTION, RESAMPLES, sets=SETS)
+        ),
+        "NumPy batched solve (32 bits)": lambda: numpy_solve(x32, y32, plan.train),
+        "NumPy batched solve (64 bits)": lambda: numpy_solve(x64, y64, plan.train),
+        "scikit-learn cross_val_score": lambda: cross_val_score(LinearRegression(fit_intercept=False), x64[0], y64[0, :, 0], cv=splits, scoring="neg_mean_squared_error"),
+    }
+    fits = {name: RESAMPLES if "scikit" in name else SETS * RESAMPLES for name in ways}
+    micro = {name: 1e6 * seconds / fits[name] for name, seconds in medians(ways, 9).items()}
+    mine = micro["jaxgen.assess (32 bits)"]
+    losses, want = jg.assess(jax.random.key(0), learner, system.data, plan), numpy_solve(x64, y64, plan.train)
+    disagreement = {name: np.max(np.abs(np.sqrt(found) - np.sqrt(want)), axis=-1) / np.sqrt(np.max(want, axis=-1)) for name, found in (("jaxgen", losses.values), ("NumPy, 32 bits", numpy_solve(x32, y32, plan.train)))}
+    operations = 2 * N * P * P + 2 * P**3 / 3 + 8 * N * P + 8 * P * P
+    limit = 1e6 * operations / matmul_rate()
+    lines = [f"Least squares, N = {N}, p = {P}, {SETS} sets x {RESAMPLES} splits: microseconds per fit, median of 9 rounds", f"{'':34}{'us per fit':>12}{'jaxgen is faster':>18}"]
+    lines += [f"{name:34}{value:12.3f}{value / mine:17.2f}x" for name, value in micro.items()]
+    lines.append(f"{'arithmetic at the rate of matmul':34}{limit:12.3f}{limit / mine:17.2f}x   ({operations:.0f} operations a fit; Gaussian elimination of small matrices runs far below that rate)")
+    lines += [f"errors against NumPy in 64 bits, relative to the largest of the row: {name} median {np.median(d):.1e}, largest {d.max():.1e}" for name, d in disagreement.items()]
+    seconds = np.median([[float(word) for word in subprocess.run([sys.executable, "-c", TABLE_1], capture_output=True, text=True, check=True).stdout.split()] for _ in range(3)], axis=0)
+    lines.append(f"all of Table 1 in a new process (30,000 + 250,000 fits, summaries, FPE): {seconds[1]:.1f} s, compilation included, after {seconds[0]:.1f} s of imports; peak memory {seconds[2]:.2f} GiB")
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--linear", action="store_true", help="least squares")
+    if not parser.parse_args().linear:
+        parser.error("say what to measure: --linear")
+    text = "\n".join([machine(), "", *linear()]) + "\n"
+    print(text, end="")
+    (RESULTS / "speed_linear.txt").write_text(text)
+
+
+if __name__ == "__main__":
+    main()
