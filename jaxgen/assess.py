@@ -5,17 +5,15 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AxisType, PartitionSpec
 from tqdm import tqdm
 
 from jaxgen import keys
 from jaxgen.loss import squared
+from jaxgen.step import Job, compiled, facts
 from jaxgen.types import Data, Key, Learner, Loss, Losses, Plan
 
 _CACHE_BYTES = 2 << 20
@@ -24,40 +22,6 @@ _GATHER_SHARE = 0.75
 """Rows that use at most this share of the cases train on a gathered copy of them, others on all cases with masks."""
 _SHARED_ROWS = 8
 """From this many rows a data set, a learner's `fit_rows` is preferred to `fit`."""
-_LAPACK = {"cholesky", "cholesky_update", "eig", "eigh", "geqrf", "geqp3", "hessenberg", "householder_product", "lu", "ormqr", "qr", "schur", "svd", "triangular_solve", "tridiagonal", "tridiagonal_solve", "ffi_call", "pure_callback", "io_callback"}
-
-
-@dataclass(frozen=True)
-class _Job:
-    """What one compiled step does: everything that, if changed, needs another compilation."""
-
-    learner: Learner
-    loss: Loss
-    cases: int
-    used: int | None  # gather this many cases a row; None: mask
-    left_out: int | None  # most cases left out, where weights are 0 or 1
-    together: bool  # fit_rows instead of fit
-    devices: tuple[Any, ...]
-
-    def one_set(self, key, x, y, train, q, r):
-        """Losses [b, N], failure [b], trusted [b] and info of b rows of one data set."""
-        row_keys = jax.vmap(lambda row: jax.random.fold_in(jax.random.fold_in(key, q), row))(r)
-        weights = train.astype(x.dtype)
-        if self.together:
-            params, trusted = self.learner.fit_rows(row_keys, x, y, weights, self.left_out)
-        else:
-            params = jax.vmap(lambda row_key, w: self.learner.fit(row_key, *self._gather(x, y, w)))(row_keys, weights)
-            trusted = jnp.ones(len(r), bool)
-        losses = jax.vmap(lambda p: self.loss(y, self.learner.predict(p, x)))(params)
-        failure = jax.vmap(getattr(self.learner, "failure", lambda p: jnp.zeros((), jnp.int32)))(params)
-        return losses, failure, trusted, jax.vmap(getattr(self.learner, "diagnose", lambda p: {}))(params)
-
-    def _gather(self, x, y, w):
-        if self.used is None:
-            return x, y, w
-        index = jnp.nonzero(w, size=self.used, fill_value=0)[0]
-        present = jnp.arange(self.used) < jnp.sum(w > 0)
-        return x[index], y[index], jnp.where(present, w[index], 0)
 
 
 class _Block(NamedTuple):
@@ -66,14 +30,6 @@ class _Block(NamedTuple):
     q: np.ndarray
     r: np.ndarray
     at: tuple[Any, Any]
-
-
-@dataclass(frozen=True)
-class _Step:
-    """A compiled step and how many of it may run at a time."""
-
-    run: Callable[..., Any]
-    workers: int
 
 
 def assess(
@@ -112,9 +68,8 @@ def assess(
     """
     _check(key, learner, data, plan, keep, chunk)
     sets, rows = data.sets or plan.sets or 1, plan.resamples
-    dtype = jax.dtypes.canonicalize_dtype(np.float64)
     job = _job(learner, loss, data, plan, tuple(devices or jax.local_devices()))
-    run = _Run(key, job, np.asarray(data.x, dtype), np.asarray(data.y, dtype), plan, (sets, rows), keep, chunk)
+    run = _Run(key, job, data, plan, (sets, rows), keep, chunk)
     with tqdm(total=sets * rows, unit=" rows", desc=_shorten(repr(learner)), disable=None if progress is None else not progress, delay=0.5) as bar:
         run.all_rows(bar.update)
     return run.losses(data, plan, repr(learner), getattr(loss, "__name__", repr(loss)))
@@ -138,41 +93,50 @@ def _check(key: Key, learner: Learner, data: Data, plan: Plan, keep: str, chunk:
         hash(learner)
     except TypeError:
         raise TypeError(f"expected a learner that can be hashed, got {learner!r}; make it a frozen dataclass of plain values") from None
-    if hasattr(learner, "check"):
-        learner.check(data, plan)
+    check = getattr(learner, "check", None)
+    if check is not None:
+        check(data, plan)
 
 
-def _job(learner: Learner, loss: Loss, data: Data, plan: Plan, devices: tuple[Any, ...]) -> _Job:
+def _job(learner: Learner, loss: Loss, data: Data, plan: Plan, devices: tuple[jax.Device, ...]) -> Job:
+    """Chooses how to train: all rows of a data set together, on gathered cases, or on all cases with masks."""
     most, fewest = int(plan.train_cases.max()), int(plan.train_cases.min())
     together = hasattr(learner, "fit_rows") and plan.resamples >= _SHARED_ROWS
-    left_out = data.n - fewest if together and int(plan.train.max()) == 1 else None
-    if left_out is not None and left_out > max(1, data.d // 4):
-        left_out = None  # each such number would compile anew, for no gain
+    few_left_out = together and plan.train.max() == 1 and data.n - fewest <= max(1, data.d // 4)
     used = most if not together and most <= _GATHER_SHARE * data.n else None
-    return _Job(learner, loss, data.n, used, left_out, together, devices)
+    dtype = jax.dtypes.canonicalize_dtype(np.float64).name
+    shape = (data.n, data.d, data.y.shape[-1])
+    # Each number of cases left out compiles anew, so a learner gets to know it only where it can gain.
+    return _on_fit_devices(Job(learner, loss, *shape, dtype, data.sets is None, used, data.n - fewest if few_left_out else None, together, devices))
+
+
+def _on_fit_devices(job: Job) -> Job:
+    """The job, on one CPU device if it must not run beside another."""
+    crowded = len(job.devices) > 1 and job.devices[0].platform == "cpu" and facts(job).alone
+    return replace(job, devices=job.devices[:1]) if crowded else job
 
 
 class _Run:
     """One call of `assess`: the arrays that its chunks read from and write to."""
 
-    def __init__(self, key, job: _Job, x: np.ndarray, y: np.ndarray, plan: Plan, shape: tuple[int, int], keep: str, chunk: int | None):
+    def __init__(self, key: Key, job: Job, data: Data, plan: Plan, shape: tuple[int, int], keep: str, chunk: int | None):
         self.key, self.job, self.plan, self.shape, self.chunk = key, job, plan, shape, chunk
-        self.x, self.y = (x, y) if x.ndim == 3 else (x[None], y[None])
-        self.shared = jax.device_put((self.x, self.y), job.devices[0]) if len(self.x) == 1 and len(job.devices) == 1 else None
-        self.budget = _Budget.of(job, (self.x, self.y))
-        self.budget.refuse_if_too_large(shape[0] * shape[1] * plan.n * x.itemsize if keep == "cases" else 0, job.learner, keep)
+        x, y = np.asarray(data.x, job.dtype), np.asarray(data.y, job.dtype)
+        self.x, self.y = (x[None], y[None]) if job.one_data_set else (x, y)
+        self.budget = _Budget.of(job)
+        self.budget.refuse_if_too_large(shape[0] * shape[1] * plan.n * x.itemsize if keep == "cases" else 0, job.learner)
         self.values = np.empty((*shape, plan.n), x.dtype) if keep == "cases" else None
         self.test_mean, self.train_mean = np.empty(shape), np.empty(shape)
         self.train_sizes, self.test_sizes = (np.broadcast_to(sizes, shape) for sizes in (plan.train_sizes, plan.test_sizes))
         self.failure, self.trusted = np.zeros(shape, np.uint8), np.ones(shape, bool)
-        self.info = {name: np.empty((*shape, *value.shape[1:]), value.dtype) for name, value in _outputs(job, x.shape[-1], y.shape[-1], x.dtype.name)[3].items()}
+        self.info = {name: np.empty((*shape, *value.shape), value.dtype) for name, value in facts(job).info.items()}
 
     def all_rows(self, advance: Callable[[int], Any]) -> None:
         """Trains every row; those that a learner's `fit_rows` did not solve well are trained again, one by one."""
         self._run_blocks(self.job, *self._blocks(), advance)
         again = np.argwhere(~self.trusted)
         if len(again):
-            job = replace(self.job, used=None, left_out=None, together=False)
+            job = _on_fit_devices(replace(self.job, used=None, left_out=None, together=False))
             size = min(256, len(again))
             size += -size % len(job.devices)
             parts = np.array_split(again, math.ceil(len(again) / size))
@@ -191,28 +155,32 @@ class _Run:
         grid = ((slice(q, min(q + by_set, sets)), slice(r, min(r + by_row, rows))) for q in range(0, sets, by_set) for r in range(0, rows, by_row))
         return (by_set, by_row), (_Block(np.arange(q.start, q.stop), np.arange(r.start, r.stop)[None].repeat(q.stop - q.start, 0), (q, r)) for q, r in grid)
 
-    def _run_blocks(self, job: _Job, size: tuple[int, int], blocks: Iterator["_Block"], advance: Callable[[int], Any]) -> None:
-        step = _compiled(job, size, self.x.shape[2], self.y.shape[2], self.x.dtype.name, self.key.dtype, len(self.x) == 1)
-        wide = jax.config.jax_enable_x64
+    def _run_blocks(self, job: Job, size: tuple[int, int], blocks: Iterator["_Block"], advance: Callable[[int], Any]) -> None:
+        step, workers = compiled(job, *size, self.key.dtype), _workers(job)
+        key, x, y = self.key, self.x, self.y
+        if len(job.devices) == 1:
+            key = jax.device_put(key, job.devices[0])
+            x, y = jax.device_put((x, y), job.devices[0]) if job.one_data_set else (x, y)
+        wide = job.dtype == "float64"
 
         def work(block):
             with jax.enable_x64(wide), jax.default_device(job.devices[0]):
-                self._store(block, *step.run(self.key, *self._arguments(size, block)))
+                self._store(block, *step(key, *self._arguments(x, y, size, block)))
             return block.r.size
 
-        with ThreadPoolExecutor(step.workers) as pool:
+        with ThreadPoolExecutor(workers) as pool:
             pending = set()
             try:
                 for block in blocks:
                     pending.add(pool.submit(work, block))
-                    if len(pending) > 2 * step.workers:
+                    if len(pending) > 2 * workers:
                         done, pending = wait(pending, return_when=FIRST_COMPLETED)
                         advance(sum(future.result() for future in done))
                 advance(sum(future.result() for future in pending))
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def _arguments(self, size: tuple[int, int], block: "_Block") -> tuple[Any, ...]:
+    def _arguments(self, x: Any, y: Any, size: tuple[int, int], block: "_Block") -> tuple[Any, ...]:
         """Arrays of a chunk, filled up to its compiled size by repeating the last set and row."""
         fill = ((0, size[0] - len(block.q)), (0, size[1] - block.r.shape[1]))
         whole = not any(after for _, after in fill)
@@ -220,8 +188,7 @@ class _Run:
         if not whole:
             q, r, train = np.pad(q, fill[:1], "edge"), np.pad(r, fill, "edge"), np.pad(train, (*fill, (0, 0)), "edge")
         at = block.at[0] if whole and isinstance(block.at[0], slice) else q
-        x, y = self.shared or ((self.x, self.y) if len(self.x) == 1 else (self.x[at], self.y[at]))
-        return x, y, train, q, r
+        return *((x, y) if self.job.one_data_set else (x[at], y[at])), train, q, r
 
     def _weights(self, weights: np.ndarray, block: "_Block") -> np.ndarray:
         """Weights [sets, rows, N] of a chunk."""
@@ -262,54 +229,13 @@ def _even(total: int, most: int) -> int:
     return math.ceil(total / math.ceil(total / most))
 
 
-@lru_cache(maxsize=64)
-def _compiled(job: _Job, size: tuple[int, int], d: int, k: int, dtype: str, key_dtype: Any, one_data_set: bool) -> _Step:
-    """The step of a job for chunks of size (data sets, rows), compiled once."""
-    sets, rows = size
-    over = "sets" if sets > 1 else "rows"
-    step = jax.vmap(job.one_set, in_axes=(None, None if one_data_set else 0, None if one_data_set else 0, 0, 0, 0))
-
-    def run(key, x, y, train, q, r):
-        return step(key, x[0] if one_data_set else x, y[0] if one_data_set else y, train, q, r)
-
-    by_set, by_row = PartitionSpec("shard") if over == "sets" else PartitionSpec(), PartitionSpec("shard") if over == "sets" else PartitionSpec(None, "shard")
-    if len(job.devices) > 1:
-        mesh = jax.make_mesh((len(job.devices),), ("shard",), axis_types=(AxisType.Auto,), devices=job.devices)
-        data_spec = PartitionSpec() if one_data_set else by_set
-        # check_vma=True would take constant start values as replicated and sum their gradients over the devices.
-        run = jax.shard_map(run, mesh=mesh, in_specs=(PartitionSpec(), data_spec, data_spec, by_row, by_set, by_row), out_specs=by_row, check_vma=False)
-    x_sets = 1 if one_data_set else sets
-    shapes = (
-        jax.ShapeDtypeStruct((), key_dtype),
-        *(jax.ShapeDtypeStruct((x_sets, job.cases, width), dtype) for width in (d, k)),
-        jax.ShapeDtypeStruct((sets, rows, job.cases), np.uint8),
-        jax.ShapeDtypeStruct((sets,), np.int32),
-        jax.ShapeDtypeStruct((sets, rows), np.int32),
-    )
-    with jax.default_device(job.devices[0]):
-        traced = jax.jit(run).trace(*shapes)
-        return _Step(traced.lower().compile(), _workers(job.devices, traced.jaxpr))
+def _workers(job: Job) -> int:
+    """Threads that each run a chunk of their own: one per core on a single CPU device, one otherwise."""
+    return _cores() if len(job.devices) == 1 and job.devices[0].platform == "cpu" and not facts(job).alone else 1
 
 
-def _workers(devices: tuple[Any, ...], program: Any) -> int:
-    """Threads that may each run a chunk: one per core on a single CPU device, one otherwise.
-
-    Batched LAPACK calls wait for the same pool of threads that runs the chunks; two at a time can wait for each other
-    for ever (seen with jaxlib 0.10.2), and each uses all cores by itself, so a program that has any runs alone.
-    """
-    if len(devices) > 1 or devices[0].platform != "cpu" or any(equation.primitive.name in _LAPACK for equation in _equations(program)):
-        return 1
+def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _equations(program: Any) -> Iterator[Any]:
-    """All equations of a traced program, those of inner programs too."""
-    for equation in getattr(program, "jaxpr", program).eqns:
-        yield equation
-        for value in equation.params.values():
-            for inner in value if isinstance(value, tuple | list) else (value,):
-                if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
-                    yield from _equations(inner)
 
 
 @dataclass(frozen=True)
@@ -322,50 +248,26 @@ class _Budget:
     workers: int
 
     @classmethod
-    def of(cls, job: _Job, arrays: tuple[np.ndarray, np.ndarray]) -> "_Budget":
-        """Sizes a job from its traced program: the widest intermediate array of a row, per row."""
-        device = job.devices[0]
+    def of(cls, job: Job) -> "_Budget":
+        """On a CPU the cache of each core sets the size of chunks, elsewhere a share of the memory of each device."""
+        device, row = job.devices[0], facts(job).row_bytes
+        if device.platform == "cpu":
+            return cls(row, _CACHE_BYTES * len(job.devices), _host_memory(), _workers(job))
         statistics = device.memory_stats() or {}
         memory = statistics.get("bytes_limit", 0) - statistics.get("bytes_in_use", 0) or _host_memory()
-        row = _row_bytes(job, *(a.shape[2] for a in arrays), arrays[0].dtype.name)
-        if device.platform == "cpu":
-            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            return cls(row, _CACHE_BYTES * len(job.devices), memory, max(1, cores // len(job.devices)))
         return cls(row, memory // 16 * len(job.devices), memory, 1)
 
     def rows(self, total: int) -> int:
         """Rows of a chunk: within the budget, and at least two chunks a worker where there are rows for them."""
         return max(1, min(self.chunk_bytes // self.row_bytes, math.ceil(total / (2 * self.workers)) if self.workers > 1 else total))
 
-    def refuse_if_too_large(self, loss_bytes: int, learner: Learner, keep: str) -> None:
+    def refuse_if_too_large(self, loss_bytes: int, learner: Learner) -> None:
         """Raises MemoryError for a run that cannot fit."""
         available = _host_memory()
         if loss_bytes > 0.9 * available:
             raise MemoryError(f"expected the losses of all rows and cases to fit into memory, got {loss_bytes:,} bytes where {available:,} are free; use keep='rows', or fewer resamples")
         if self.row_bytes > self.device_bytes:
             raise MemoryError(f"expected one row of {learner} to fit into memory, got {self.row_bytes:,} bytes where {self.device_bytes:,} are free; use fewer cases or a smaller learner")
-
-
-@lru_cache(maxsize=64)
-def _row_bytes(job: _Job, d: int, k: int, dtype: str) -> int:
-    """Bytes of the widest intermediate array of a row."""
-    program = jax.make_jaxpr(job.one_set)(*_shapes(job, d, k, dtype))
-    rows = _shapes(job, d, k, dtype)[-1].shape[0]
-    sizes = (math.prod(v.aval.shape) * v.aval.dtype.itemsize for equation in _equations(program) for v in equation.outvars if rows in v.aval.shape or rows == 1)
-    return max(1, max(sizes, default=1) // rows)
-
-
-@lru_cache(maxsize=64)
-def _outputs(job: _Job, d: int, k: int, dtype: str) -> Any:
-    """Shapes of what `one_set` returns."""
-    return jax.eval_shape(job.one_set, *_shapes(job, d, k, dtype))
-
-
-def _shapes(job: _Job, d: int, k: int, dtype: str) -> tuple[Any, ...]:
-    """Arguments of `one_set` for a few rows: a number of them that no other axis is likely to have."""
-    rows = 61 if job.together else 1
-    data = (jax.ShapeDtypeStruct((job.cases, width), dtype) for width in (d, k))
-    return jax.random.key(0), *data, jax.ShapeDtypeStruct((rows, job.cases), np.uint8), jax.ShapeDtypeStruct((), np.int32), jax.ShapeDtypeStruct((rows,), np.int32)
 
 
 def _host_memory() -> int:

@@ -8,13 +8,14 @@ from jaxtyping import Int, UInt8, UInt64
 
 
 def require(name: str, value: int, least: int, most: int | None = None, reason: str = "") -> None:
+    """Raises ValueError unless a value is a whole number within bounds; `reason` says where the upper one comes from."""
     if not isinstance(value, int | np.integer) or value < least or (most is not None and value > most):
         bounds = f"of at least {least}" if most is None else f"from {least} to {most} ({reason})"
         raise ValueError(f"expected {name} to be a whole number {bounds}, got {value!r}; give such a number")
 
 
 def different(rng: np.random.Generator, sets: int, rows: int, n: int, size: int, change: str) -> UInt8[np.ndarray, "sets rows n"]:
-    """Masks of `size` cases, no two rows of a set equal; all such sequences of rows are equally likely."""
+    """Masks [sets, rows, N] of `size` cases, no two rows of a set equal; all such sequences of rows are equally likely."""
     require("resamples", rows, 1)
     few = min(size, n - size)
     possible = math.comb(n, min(few, 64))  # C(128, 64) is more than anyone can ask for, and far larger n would take long
@@ -67,7 +68,7 @@ def _masks(rng: np.random.Generator, rows: int, n: int, size: int, factors: UInt
 
 
 def counts(rng: np.random.Generator, rows: int, n: int) -> UInt8[np.ndarray, "rows n"]:
-    """How often each case comes in n draws with replacement."""
+    """How often each case comes in n draws with replacement, [rows, N]."""
     drawn, step = np.empty((rows, n), np.uint8), max(2**20 // n, 1)  # some MB at a time
     for first in range(0, rows, step):
         some = min(step, rows - first)

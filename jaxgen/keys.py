@@ -1,6 +1,7 @@
 """Random keys on the host: what `resample` and `simulate` draw from, and `assess` asks for."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxgen.types import Key
@@ -12,7 +13,7 @@ def require(key: Key) -> Key:
     Raises:
       TypeError: it is an integer, a raw key of the old style, or an array of keys.
     """
-    if isinstance(key, jax.Array) and jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ():
+    if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ():
         return key
     got = f"the integer {key}" if isinstance(key, int | np.integer) else f"{type(key).__name__} of shape {list(getattr(key, 'shape', []))} and dtype {getattr(key, 'dtype', 'none')}"
     seed = key if isinstance(key, int | np.integer) else 0

@@ -39,7 +39,7 @@ class LinearSystem:
         full = np.zeros((*np.shape(weights)[:-1], len(self.weights)))
         full[..., slice(None) if inputs is None else inputs] = weights
         error = full - self.weights
-        return self.noise + np.einsum("...d,de,...e->...", error, self.covariance, error, optimize=True)
+        return np.asarray(self.noise + np.einsum("...d,de,...e->...", error, self.covariance, error, optimize=True))
 
 
 def linear_ar(
@@ -69,15 +69,15 @@ def linear_ar(
     random = keys.generator(key)
     root = random.standard_normal((d, d)) / np.sqrt(d)
     weights = random.standard_normal(d)
-    covariance = root @ root.T if covariance is None else np.asarray(covariance, np.float64)
-    lower = _cholesky(covariance, d)
+    inputs = root @ root.T if covariance is None else np.asarray(covariance, np.float64)
+    lower = _cholesky(inputs, d)
     shape = (1 if sets is None else sets, n)
     innovations = random.standard_normal((*shape, d))
     innovations[:, 1:] *= np.sqrt(1 - rho**2)
     x = scipy.signal.lfilter([1.0], [1.0, -rho], innovations, axis=1) @ lower.T
     y = x @ weights + np.sqrt(noise) * random.standard_normal(shape)
     data = Data(x, y[..., None], tuple(f"x{i + 1}" for i in range(d)))
-    return LinearSystem(data if sets is not None else data[0], weights, covariance, float(noise))
+    return LinearSystem(data if sets is not None else data[0], weights, inputs, float(noise))
 
 
 def _cholesky(covariance: Float[np.ndarray, "a b"], d: int) -> Float[np.ndarray, "d d"]:

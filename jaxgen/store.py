@@ -47,7 +47,7 @@ def save(losses: Losses, path: str | Path) -> Path:
 
 
 def load(path: str | Path) -> Losses:
-    """Reads losses that `save` wrote.
+    """Reads losses that `save` wrote: G [*Q, R], their plan [*Q, R, N], and all else.
 
     Raises:
       FileNotFoundError: there is no such file.
@@ -63,8 +63,9 @@ def load(path: str | Path) -> Losses:
         raise ValueError(f"expected a file written by jaxgen.store.save, got {path}; give one that `save` wrote") from None
     parts = {kind: {name.removeprefix(kind): value for name, value in arrays.items() if name.startswith(kind)} for kind in ("info/", "label/")}
     plan = Plan(arrays["train"], arrays["test"], texts["scheme"], parts["label/"])
-    mine = {name: arrays.get(name) for name in _ARRAYS}
-    return Losses(plan=plan, info=parts["info/"], learner=texts["learner"], loss=texts["loss"], reasons=tuple(texts["reasons"]), dropped=texts["dropped"], **mine)  # type: ignore[arg-type]
+    means = {name: arrays[name] for name in ("test_mean", "train_mean", "failure")}
+    said = {"learner": texts["learner"], "loss": texts["loss"], "reasons": tuple(texts["reasons"]), "dropped": texts["dropped"]}
+    return Losses(**means, **said, plan=plan, values=arrays.get("values"), info=parts["info/"])
 
 
 def checksum(data: Data) -> str:

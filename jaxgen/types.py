@@ -160,7 +160,7 @@ class Plan:
         """This plan itself, after a check of its shapes and weights.
 
         Raises:
-          ValueError: train and test differ in shape, or a row trains or tests on nothing.
+          ValueError: train and test are not of one shape [*Q, R, N], or a row trains or tests on nothing.
         """
         if self.train.ndim not in (2, 3) or self.train.shape != self.test.shape or 0 in self.train.shape:
             raise ValueError(f"expected train and test weights of one shape [R, N] or [Q, R, N], none of them 0, got {list(self.train.shape)} and {list(self.test.shape)}; give both for every row and case")
@@ -175,11 +175,12 @@ def _sum_cases(weights: UInt8[np.ndarray, "*Q R N"]) -> Int[np.ndarray, "*Q R"]:
     return np.einsum("...n->...", weights, dtype=np.int64, casting="unsafe")
 
 
+@dataclass(frozen=True, repr=False)
 class Value:
     """Base of frozen dataclasses (with `repr=False`) that print as code that recreates them, defaults left out."""
 
     def __repr__(self) -> str:
-        changed = ((f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default)  # type: ignore[arg-type]
+        changed = ((f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default)
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed)})"
 
 
@@ -291,7 +292,7 @@ class Losses:
         return self._pick((q,), self.plan if self.plan.sets is None else self.plan[q])
 
     def without_failed(self) -> "Losses":
-        """These losses without the failed rows, whose number is kept in `dropped`.
+        """These losses without the failed rows, whose number is kept in `dropped`: G [R - failed], and so on.
 
         Raises:
           ValueError: all rows failed, or there are several data sets (choose one first).

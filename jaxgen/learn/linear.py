@@ -53,8 +53,10 @@ class LeastSquares(Value):
         """Refuses a plan with fewer training cases than coefficients, unless the learner can do with fewer.
 
         Raises:
-          ValueError: a row has fewer distinct training cases than coefficients.
+          ValueError: a row has fewer distinct training cases than coefficients, or the ridge is negative.
         """
+        if not self.ridge >= 0:
+            raise ValueError(f"expected a ridge of at least 0, got {self.ridge}; give 0 for none")
         needed = data.d + self.intercept
         fewest = int(plan.train_cases.min())
         if fewest < needed and not self.ridge and not self.minimum_norm:
@@ -99,7 +101,7 @@ class LeastSquares(Value):
         return jnp.matmul(x, params.weights, precision="highest") + params.intercept[None]
 
     def failure(self, params: LinearFit) -> Int[Array, ""]:
-        """1 for a rank-deficient fit, else 0."""
+        """1 for a rank-deficient fit, else 0; []."""
         return params.deficient.astype(jnp.int32)
 
     def diagnose(self, params: LinearFit) -> dict[str, Float[Array, "..."]]:

@@ -66,7 +66,7 @@ class Summary:
         else:
             frame = frame.groupby("scale").median()
             error = f"medians over {len(self.raw.avr)} data sets"
-        return f"{self.title + ': ' if self.title else ''}{self.resamples} resamplings; {error}\n{frame.to_string(float_format=lambda v: f'{v:.5g}')}"
+        return f"{self.title + ': ' if self.title else ''}{self.resamples} resamplings; {error}\n{frame.rename_axis(None).to_string(float_format=lambda v: f'{v:.5g}')}"
 
 
 def trimmed_average(g: Rows, cut: float = 0.05, normalised: bool = True) -> Float[np.ndarray, "*Q"]:
@@ -80,7 +80,11 @@ def trimmed_average(g: Rows, cut: float = 0.05, normalised: bool = True) -> Floa
       normalised: False gives the integral as printed.
     Returns:
       [*Q], in the unit of g.
+    Raises:
+      ValueError: a failed row, a value that is not finite, fewer than 2 resamplings, or a cut out of range.
     """
+    if not 0 <= cut < 0.5:
+        raise ValueError(f"expected a cut of at least 0 and below 0.5, got {cut}; give 0.05 to leave out 5 % at each end")
     average = scipy.stats.trim_mean(_values(g), cut, axis=-1)
     return np.asarray(average if normalised else average * (1 - 2 * cut), np.float64)
 
@@ -146,15 +150,19 @@ class Ecdf:
         Raises:
           ValueError: p is not within 0 and 1.
         """
-        if not 0 <= p <= 1:
-            raise ValueError(f"expected a share between 0 and 1, got {p}; give 0.95 for the 95 % fractile")
-        return np.quantile(self.values, p, axis=-1, method="inverted_cdf")
+        _require_share(p)
+        return self.values[..., np.searchsorted(self.probability, p)]  # np.quantile is one value off where R * (k / R) rounds up
 
     def fractile_interval(self, p: float) -> tuple[Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
-        """Interval of the fractile that follows from the band, each limit [*Q]; infinite where the band does not reach."""
+        """Interval of the fractile that follows from the band, each limit [*Q]; infinite where the band does not reach.
+
+        Raises:
+          ValueError: p is not within 0 and 1.
+        """
+        _require_share(p)
         low, high = p - self.half_width, p + self.half_width
-        none = np.full(self.values.shape[:-1], np.inf)
-        return self.fractile(low) if low > 0 else -none, self.fractile(high) if high < 1 else none
+        below, above = (np.full(self.values.shape[:-1], limit) for limit in (-np.inf, np.inf))
+        return self.fractile(low) if low > 0 else below, self.fractile(high) if high < 1 else above
 
 
 def ecdf(g: Rows, level: float = 0.95) -> Ecdf:
@@ -172,6 +180,11 @@ def ecdf(g: Rows, level: float = 0.95) -> Ecdf:
         raise ValueError(f"expected a level between 0 and 1, got {level}; give 0.95 for 95 %")
     values = _values(g)
     return Ecdf(np.sort(values, axis=-1), float(np.sqrt(np.log(2 / (1 - level)) / (2 * values.shape[-1]))), level)
+
+
+def _require_share(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise ValueError(f"expected a share between 0 and 1, got {p}; give 0.95 for the 95 % fractile")
 
 
 def _values(g: Rows) -> Float[np.ndarray, "*Q R"]:

@@ -1,0 +1,5 @@
+# Short names for the commands of `run`, which does the work.
+.PHONY: assess test lint
+
+assess test lint:
+	./run $@

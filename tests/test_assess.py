@@ -1,0 +1,464 @@
+"""The engine: what it compiles, draws, keeps and refuses, with learners of a few lines made here."""
+
+import faulthandler
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgen import Data, assess, learn, loss, resample
+
+KEY, OTHER = jax.random.key(3), jax.random.key(4)
+ENGINE = sys.modules["jaxgen.assess"]  # the attribute of the package is the function
+ROUNDING = {np.dtype("float32"): 1e-5, np.dtype("float64"): 1e-12}
+"""Relative error allowed between two orders of the same few hundred operations."""
+
+
+def problem(n=24, d=2, sets=None, seed=0):
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(n, d) if sets is None else (sets, n, d))
+    return Data(x, x.sum(-1, keepdims=True) + random.normal(size=(*x.shape[:-1], 1)), tuple(f"x{i}" for i in range(d)))
+
+
+def splits(resamples=12, fraction=0.25, sets=None, key=OTHER, n=24):
+    return resample.leave_out(key, n, fraction, resamples, sets=sets)
+
+
+class Constant:
+    """Predicts the number that `fit` returned, for every case."""
+
+    def predict(self, params, x):
+        return jnp.broadcast_to(params[None, None], (len(x), 1)).astype(x.dtype)
+
+
+@dataclass(frozen=True)
+class Average(Constant):
+    """A user's own learner, with nothing that it need not have; only `scale` tells one from another."""
+
+    scale: float = 1.0
+
+    def fit(self, key, x, y, w):
+        return self.scale * jnp.sum(w * y[:, 0]) / jnp.sum(w)
+
+
+@dataclass(frozen=True)
+class Random(Constant):
+    """Predicts a random number of its own, and says which key it had."""
+
+    def fit(self, key, x, y, w):
+        return {"draw": jax.random.normal(key, (), x.dtype), "key": jax.random.key_data(key)}
+
+    def predict(self, params, x):
+        return super().predict(params["draw"], x)
+
+    def diagnose(self, params):
+        return params
+
+
+@dataclass(frozen=True)
+class Fragile(Average):
+    """Fails in three ways where it trains on a marked case: NaN, and two of which it knows."""
+
+    failures: ClassVar[tuple[str, ...]] = ("it met a 200", "it met a 300")
+
+    def fit(self, key, x, y, w):
+        met = [jnp.any((w > 0) & (x[:, 0] == mark)) for mark in (100, 200, 300)]
+        return {"mean": jnp.where(met[0], jnp.nan, super().fit(key, x, y, w)), "code": jnp.where(met[2], 2, met[1])}
+
+    def predict(self, params, x):
+        return super().predict(params["mean"], x)
+
+    def failure(self, params):
+        return params["code"]
+
+
+# Compilation
+
+
+@contextmanager
+def compilations():
+    """Collects the times of what is compiled inside; the caller clears or counts them."""
+    found = []
+
+    def listen(event, duration, **details):
+        if event == "/jax/core/compile/backend_compile_duration":
+            found.append(duration)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield found
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+
+
+def test_a_second_call_compiles_nothing():
+    data = problem(seed=1)
+    with compilations() as found:
+        assess(KEY, learn.LeastSquares(ridge=0.123), data, splits())
+        assert found
+        again = {
+            "the same": lambda: assess(KEY, learn.LeastSquares(ridge=0.123), data, splits()),
+            "another key": lambda: assess(OTHER, learn.LeastSquares(ridge=0.123), data, splits()),
+            "other splits": lambda: assess(KEY, learn.LeastSquares(ridge=0.123), data, splits(key=KEY)),
+            "other data": lambda: assess(KEY, learn.LeastSquares(ridge=0.123), problem(seed=2), splits()),
+            "half left out": lambda: assess(KEY, learn.LeastSquares(ridge=0.123), data, splits(fraction=0.5)),
+            "most left out": lambda: assess(KEY, learn.LeastSquares(ridge=0.123), data, splits(fraction=0.7)),
+            "rows only": lambda: assess(KEY, learn.LeastSquares(ridge=0.123), data, splits(), keep="rows"),
+        }
+        for name, call in again.items():
+            found.clear()
+            call()
+            assert not found, name
+
+
+def test_masks_of_different_sizes_share_a_program_and_gathered_copies_do_not():
+    """The price of a gather, stated: each number of training cases up to three quarters of all compiles once."""
+    with compilations() as found:
+        counts = {}
+        for fraction in (0.1, 0.05, 0.15, 0.25, 0.5, 0.25):
+            found.clear()
+            assess(KEY, Average(0.123), problem(), splits(fraction=fraction))
+            counts.setdefault(fraction, []).append(bool(found))
+    assert counts == {0.1: [True], 0.05: [False], 0.15: [False], 0.25: [True, False], 0.5: [True]}
+
+
+# What comes back
+
+
+@pytest.mark.parametrize("sets", [None, 5], ids=["one set", "sets"])
+def test_means_are_double_precision_reductions_of_the_losses(sets, dtype):
+    data, plan = problem(sets=sets), resample.bootstrap(OTHER, 24, 12)
+    losses = assess(KEY, learn.LeastSquares(ridge=1.0), data, plan)
+    assert losses.values.dtype == dtype
+    values = losses.values.astype(np.float64)
+    for mean, weights in ((losses.g, plan.test), (losses.apparent, plan.train)):
+        assert mean.dtype == np.float64
+        np.testing.assert_allclose(mean, (values * weights).sum(-1) / weights.sum(-1), rtol=1e-14)
+
+
+def test_rows_only_gives_the_same_means_and_no_cases():
+    data, plan = problem(), splits()
+    all_cases, rows = (assess(KEY, learn.LeastSquares(ridge=1.0), data, plan, keep=keep) for keep in ("cases", "rows"))
+    np.testing.assert_array_equal(rows.g, all_cases.g)
+    np.testing.assert_array_equal(rows.apparent, all_cases.apparent)
+    np.testing.assert_array_equal(rows.info["weights"], all_cases.info["weights"])
+    assert rows.values is None
+    assert all_cases.values.shape == (12, 24)
+
+
+def test_losses_say_what_they_are_of():
+    plan = splits()
+    losses = assess(KEY, Average(2.0), problem(), plan)
+    assert (losses.learner, losses.loss, losses.resamples, losses.sets, losses.dropped) == ("Average(scale=2.0)", "squared", 12, None, 0)
+    assert losses.plan is plan
+    assert losses.train is plan.train
+    assert losses.reasons == ("its loss is not finite (the training diverged, or a value overflowed)",)
+    assert repr(losses) == f"Losses(Average(scale=2.0), squared loss, {plan.scheme}: R=12, N=24)"
+    assert "Q=5, R=12, N=24)" in repr(assess(KEY, Average(2.0), problem(sets=5), plan))
+
+
+@pytest.mark.parametrize(("data_sets", "plan_sets"), [(5, None), (None, 5), (5, 5), (1, None)], ids=str)
+def test_data_or_plan_may_have_sets_of_their_own(data_sets, plan_sets, dtype):
+    data, plan = problem(sets=data_sets), splits(sets=plan_sets)
+    together = assess(KEY, learn.LeastSquares(ridge=1.0), data, plan)
+    sets = data_sets or plan_sets
+    assert together.sets == sets
+    assert together.values.shape == (sets, 12, 24)
+    for q in range(sets):
+        alone = assess(KEY, learn.LeastSquares(ridge=1.0), data if data_sets is None else data[q], plan if plan_sets is None else plan[q])
+        np.testing.assert_allclose(together.values[q], alone.values, rtol=ROUNDING[dtype], atol=ROUNDING[dtype])
+        one = together[q]
+        np.testing.assert_array_equal(one.g, together.g[q])
+        np.testing.assert_array_equal(one.values, together.values[q])
+        np.testing.assert_array_equal(one.info["weights"], together.info["weights"][q])
+        np.testing.assert_array_equal(one.test, alone.test)
+        assert one.sets is None
+    assert assess(KEY, learn.LeastSquares(ridge=1.0), problem(), splits()).sets is None
+
+
+def test_bootstrap_counts_repeat_cases(dtype):
+    data, plan = problem(), resample.bootstrap(OTHER, 24, 12)
+    assert plan.train.max() > 1
+    losses = assess(KEY, Average(), data, plan)
+    for row, counts in enumerate(plan.train):
+        mean = np.repeat(data.y[:, 0], counts).mean()
+        np.testing.assert_allclose(losses.values[row], (data.y[:, 0] - mean) ** 2, rtol=100 * ROUNDING[dtype], atol=ROUNDING[dtype])
+        assert losses.g[row] == pytest.approx(np.mean((data.y[counts == 0, 0] - mean) ** 2), rel=100 * ROUNDING[dtype])
+
+
+@pytest.mark.parametrize("learner", [learn.Mean(), learn.LeastSquares(minimum_norm=True)], ids=repr)
+def test_gathered_copies_give_what_masks_give(learner, monkeypatch, dtype):
+    """Few rows, so that LeastSquares too trains them one by one; row sizes differ, so that some copies are filled up."""
+    data = problem()
+    train = np.random.default_rng(0).integers(0, 3, size=(5, 24))
+    train[:, 10:] *= np.arange(5)[:, None] > 1
+    plan = resample.from_weights(train, np.ones((5, 24)))
+    gathered, masked = [], []
+    for share, results in ((0.75, gathered), (0.0, masked), (1.0, gathered)):
+        monkeypatch.setattr(ENGINE, "_GATHER_SHARE", share)
+        results.append(assess(KEY, learner, data, plan).values)
+    for got in gathered:
+        np.testing.assert_allclose(got, masked[0], rtol=100 * ROUNDING[dtype], atol=100 * ROUNDING[dtype])
+
+
+def test_the_engine_does_not_change_what_it_is_given():
+    data, plan = problem(), splits()
+    before = [a.copy() for a in (data.x, data.y, plan.train, plan.test)]
+    for a in (data.x, data.y, plan.train, plan.test):
+        a.setflags(write=False)
+    assess(KEY, learn.LeastSquares(ridge=1.0), data, plan)
+    for a, was in zip((data.x, data.y, plan.train, plan.test), before, strict=True):
+        np.testing.assert_array_equal(a, was)
+
+
+# A user's own parts
+
+
+def pinball(y, prediction):
+    """Loss of the 90 % quantile."""
+    error = (y - prediction)[:, 0]
+    return jnp.where(error > 0, 0.9 * error, -0.1 * error)
+
+
+def test_a_loss_may_be_a_function_of_ones_own():
+    data, plan = problem(), splits()
+    losses = assess(KEY, Average(), data, plan, pinball)
+    error = data.y[:, 0] - (plan.train @ data.y[:, 0] / plan.train_sizes)[:, None]
+    np.testing.assert_allclose(losses.values, np.where(error > 0, 0.9 * error, -0.1 * error), rtol=1e-4, atol=1e-6)  # single precision
+    assert losses.loss == "pinball"
+    absolute = assess(KEY, Average(), data, plan, loss.absolute)
+    np.testing.assert_allclose(absolute.values, np.abs(error), rtol=1e-4, atol=1e-6)
+    assert absolute.loss == "absolute"
+
+
+def test_a_learner_needs_no_more_than_fit_and_predict():
+    data, plan = problem(), splits()
+    losses = assess(KEY, Average(), data, plan)
+    np.testing.assert_allclose(losses.values, assess(KEY, learn.Mean(), data, plan).values, rtol=1e-4, atol=1e-6)  # single precision
+    assert not losses.info
+    assert not losses.failed.any()
+
+
+def test_several_outputs_are_predicted_together():
+    data = problem()
+    y = np.hstack([data.y, 2 * data.y, data.x])
+    losses = assess(KEY, learn.Mean(), Data(data.x, y, data.names), splits())
+    single = [assess(KEY, learn.Mean(), Data(data.x, y[:, k : k + 1], data.names), splits()).values for k in range(4)]
+    np.testing.assert_allclose(losses.values, sum(single), rtol=1e-5)
+
+
+# Randomness
+
+
+@pytest.mark.parametrize("chunk", [3, 7, None])
+@pytest.mark.parametrize("devices", ["one", "all"])
+@pytest.mark.parametrize("sets", [None, 4], ids=["one set", "sets"])
+def test_a_row_draws_from_its_own_key_wherever_it_runs(chunk, devices, sets):
+    data, plan = problem(sets=sets), splits()
+    losses = assess(KEY, Random(), data, plan, chunk=chunk, devices=jax.devices()[: 1 if devices == "one" else None])
+    for q in range(sets or 1):
+        for r in range(12):
+            row = jax.random.fold_in(jax.random.fold_in(KEY, q), r)
+            at = (r,) if sets is None else (q, r)
+            assert losses.info["key"][at].tolist() == jax.random.key_data(row).tolist()
+            # the same bits; what the normal distribution makes of them may differ by a rounding with the program it stands in
+            assert losses.info["draw"][at] == pytest.approx(float(jax.random.normal(row, ())), rel=1e-5)
+    np.testing.assert_allclose(losses.values, (data.y[..., None, :, 0] - losses.info["draw"][..., None]) ** 2, rtol=1e-4, atol=1e-6)
+
+
+def test_another_key_draws_anew_and_sets_share_no_draw():
+    losses = [assess(key, Random(), problem(sets=4), splits()).info["draw"] for key in (KEY, KEY, OTHER)]
+    np.testing.assert_array_equal(losses[0], losses[1])
+    assert len(np.unique([losses[0], losses[2]])) == 2 * 4 * 12
+
+
+def test_keys_of_another_generator_serve_as_well():
+    losses = assess(jax.random.key(3, impl="rbg"), Random(), problem(), splits())
+    assert losses.info["key"].shape == (12, 4)
+    assert len(np.unique(losses.info["draw"])) == 12
+
+
+# Programs that call LAPACK
+
+
+@dataclass(frozen=True)
+class Lapack:
+    """Least squares by two of LAPACK's factorizations."""
+
+    def fit(self, key, x, y, w):
+        root = jnp.sqrt(w)[:, None]
+        q, r = jnp.linalg.qr(root * x)
+        factor = jnp.linalg.cholesky(r.T @ r)
+        return jax.scipy.linalg.cho_solve((factor, True), r.T @ (q.T @ (root * y)))
+
+    def predict(self, params, x):
+        return x @ params
+
+
+def test_programs_that_call_lapack_run_to_their_end():
+    """Two such chunks at a time wait for each other for ever under jaxlib 0.10.2; the engine runs one. A hang ends the process with a traceback."""
+    data = problem(d=8)
+    faulthandler.dump_traceback_later(120, exit=True)
+    try:
+        losses = assess(KEY, Lapack(), data, splits(2000), chunk=200, devices=jax.devices()[:1])
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    for row in (0, 1, 999, 1999):
+        used = losses.train[row] > 0
+        weights = np.linalg.lstsq(data.x[used], data.y[used])[0]
+        np.testing.assert_allclose(losses.values[row], ((data.y - data.x @ weights) ** 2)[:, 0], rtol=1e-2, atol=1e-3)  # single precision, few cases
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="threads are for CPU cores")
+def test_only_programs_without_lapack_run_in_several_threads():
+    one = tuple(jax.devices()[:1])
+    shape = jax.ShapeDtypeStruct((5, 4, 4), np.float32)
+    hidden = jax.make_jaxpr(jax.jit(lambda a: jax.lax.cond(a[0, 0, 0] > 0, lambda b: jnp.linalg.cholesky(b), lambda b: b, a)))(shape)
+    plain = jax.make_jaxpr(lambda a: a @ a)(shape)
+    assert ENGINE._workers(one, hidden) == 1
+    assert ENGINE._workers(one, plain) >= 1
+    assert ENGINE._workers(one * 2, plain) == 1
+
+
+# Failed rows
+
+
+def marked(row_of):
+    """Data and a leave-one-out plan of 24 cases; case c is marked, so all rows but c meet mark row_of[c]."""
+    data = problem()
+    x = data.x.copy()
+    for case, mark in row_of.items():
+        x[case, 0] = mark
+    return Data(x, data.y, data.names)
+
+
+FEW = resample.from_weights(np.eye(24)[:6] + np.eye(24)[6:12], np.eye(24)[12:18])
+"""Row r trains on the cases r and r + 6, and is tested on case r + 12."""
+
+
+def test_rows_that_fail_say_why_and_leave_their_neighbours_alone():
+    data = marked({1: 100, 3: 200, 4: 300})
+    losses, clean = assess(KEY, Fragile(), data, FEW), assess(KEY, Average(), problem(), FEW)
+    assert losses.failed.tolist() == [False, True, False, True, True, False]
+    assert [losses.reasons[code - 1] if code else "" for code in losses.failure] == ["", losses.reasons[0], "", "it met a 200", "it met a 300", ""]
+    for row in (0, 2, 5):
+        np.testing.assert_array_equal(losses.values[row], clean.values[row])
+        assert losses.test_mean[row] == clean.g[row]
+    for name in ("g", "apparent"):
+        with pytest.raises(ValueError, match=r"got 3 failed of 6 for Fragile\(scale=1.0\) on given weights \(row 1: its loss is not finite .*; row 3: it met a 200; row 4: it met a 300\); call losses.without_failed"):
+            getattr(losses, name)
+    assert ", 3 failed)" in repr(losses)
+
+
+def test_failed_rows_can_be_left_out():
+    losses = assess(KEY, Fragile(), marked({1: 100, 3: 200, 4: 300}), FEW)
+    good = losses.without_failed()
+    assert good.dropped == 3
+    assert not good.failed.any()
+    np.testing.assert_array_equal(good.g, losses.test_mean[[0, 2, 5]])
+    np.testing.assert_array_equal(good.train, FEW.train[[0, 2, 5]])
+    np.testing.assert_array_equal(good.values, losses.values[[0, 2, 5]])
+    assert good.plan.scheme == "given weights without 3 failed rows"
+    assert "3 failed rows left out" in repr(good)
+    same = good.without_failed()
+    assert same.dropped == 3
+    np.testing.assert_array_equal(same.g, good.g)
+
+
+def test_labels_and_diagnoses_follow_the_rows_that_stay():
+    data = marked({5: 100})
+    plan = resample.k_fold(OTHER, 24, folds=6, repeats=2)
+    losses = assess(KEY, Fragile(), data, plan)
+    assert losses.failed.tolist() == (plan.train[:, 5] > 0).tolist()
+    good = losses.without_failed()
+    assert good.plan.labels["fold"].tolist() == plan.labels["fold"][~losses.failed].tolist()
+    assert good.dropped == 10
+
+
+def test_failed_rows_of_several_sets_are_left_out_one_set_at_a_time():
+    clean, spoiled = problem(), marked({1: 100})
+    data = Data(np.stack([clean.x, spoiled.x]), np.stack([clean.y, spoiled.y]), clean.names)
+    losses = assess(KEY, Fragile(), data, FEW)
+    assert losses.failed.tolist() == [[False] * 6, [False, True, False, False, False, False]]
+    with pytest.raises(ValueError, match="got 1 failed of 12 .*row 1, 1: its loss is not finite"):
+        _ = losses.g
+    with pytest.raises(ValueError, match=r"losses of one data set, got those of 2, whose rows would no longer align; choose one with losses\[q\]"):
+        losses.without_failed()
+    assert losses[0].g.shape == (6,)
+    assert losses[1].without_failed().dropped == 1
+
+
+def test_without_any_good_row_there_is_nothing_to_keep():
+    losses = assess(KEY, Fragile(), marked(dict.fromkeys(range(6), 300)), FEW)
+    with pytest.raises(ValueError, match=r"a row that went well, got 6 failed rows of Fragile\(scale=1.0\): row 0: it met a 300"):
+        losses.without_failed()
+
+
+def test_a_row_may_predict_nonsense_where_it_is_not_looked_at():
+    """Cases of weight 0 in training and test do not count, finite or not."""
+    data = problem()
+
+    losses = assess(KEY, _WildAtLarge(), marked({20: 100}), FEW)
+    assert not losses.failed.any()
+    assert np.isnan(losses.values[:, 20]).all()
+    np.testing.assert_allclose(losses.g, assess(KEY, Average(), data, FEW).g, rtol=1e-6)
+
+
+@dataclass(frozen=True)
+class _WildAtLarge(Average):
+    def predict(self, params, x):
+        return jnp.where(x[:, :1] == 100, jnp.nan, super().predict(params, x))
+
+
+def test_a_loss_that_overflows_is_a_failure():
+    data = problem()
+    y = data.y.copy()
+    y[13] = 1e25  # its square is beyond single precision; row 1 is tested on it, none is trained on it
+    losses = assess(KEY, Average(), Data(data.x, y, data.names), FEW)
+    assert losses.failed.tolist() == [False, True, False, False, False, False]
+
+
+def test_diagnoses_are_collected():
+    losses = assess(KEY, learn.LeastSquares(ridge=1.0), problem(sets=5), splits())
+    assert losses.info["weights"].shape == (5, 12, 2, 1)
+    assert losses.info["intercept"].shape == (5, 12, 1)
+    x, y = problem(sets=5).x[4], problem(sets=5).y[4]
+    prediction = x @ losses.info["weights"][4, 7] + losses.info["intercept"][4, 7]
+    np.testing.assert_allclose(losses.values[4, 7], ((y - prediction) ** 2)[:, 0], rtol=1e-3, atol=1e-5)  # single precision
+
+
+@pytest.mark.parametrize("take", [lambda: problem()[0], lambda: splits()[0], lambda: assess(KEY, Average(), problem(), splits())[0]], ids=["data", "plan", "losses"])
+def test_what_has_no_sets_has_no_first_set(take):
+    with pytest.raises(IndexError, match="with a leading axis Q to choose"):
+        take()
+
+
+# Memory
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="devices with memory of their own are asked for it")
+@pytest.mark.parametrize(
+    ("keep", "free", "message"),
+    [
+        ("cases", 1000, r"the losses of all rows and cases to fit into memory, got 1,152 bytes where 1,000 are free; use keep='rows', or fewer resamples"),
+        ("rows", 10, r"one row of Average\(scale=1.0\) to fit into memory, got \d+ bytes where 10 are free; use fewer cases or a smaller learner"),
+    ],
+)
+def test_what_cannot_fit_is_refused_with_its_bytes(keep, free, message, monkeypatch):
+    monkeypatch.setattr(ENGINE, "_host_memory", lambda: free)
+    with pytest.raises(MemoryError, match=message):
+        assess(KEY, Average(), problem(), splits(), keep=keep)
+    if keep == "cases":
+        assert assess(KEY, Average(), problem(), splits(), keep="rows").resamples == 12
+
+
+def test_progress_goes_to_standard_error(capsys, monkeypatch):
+    monkeypatch.setattr(ENGINE, "tqdm", partial(ENGINE.tqdm, mininterval=0))
+    assess(KEY, Average(), problem(), splits(), progress=False)
+    assert capsys.readouterr() == ("", "")

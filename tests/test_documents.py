@@ -1,0 +1,46 @@
+"""What people see first runs as printed: the code of README and the notebooks."""
+
+import re
+import warnings
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def test_readme_runs_as_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) >= 3
+    names = {"__name__": "readme"}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
+    plt.close("all")
+    printed = capsys.readouterr().out
+    assert "corrected resampled t-test" in printed
+    assert "(500, 500)" in printed
+    assert (tmp_path / "distribution.png").stat().st_size > 10_000
+
+
+def test_readme_links_lead_somewhere():
+    links = re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / "README.md").read_text())
+    assert len(links) > 4
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs_and_stands_with_its_outputs(path, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the notebook client, not of jaxgen
+        from nbclient import NotebookClient
+
+        notebook = nbformat.read(path, as_version=4)
+        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        assert all(cell.execution_count for cell in code), "commit the notebook executed"
+        assert any("image/png" in output.get("data", {}) for cell in code for output in cell.outputs), "commit the notebook with its figure"
+        fresh = NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert not [output for cell in fresh.cells if cell.cell_type == "code" for output in cell.outputs if output.output_type == "error" or output.get("name") == "stderr"]

@@ -1,0 +1,258 @@
+"""Measures, distribution functions and bands: against NumPy, SciPy, statsmodels and Python's statistics, one data set at a time."""
+
+import math
+import statistics
+
+import jax
+import jaxtyping
+import numpy as np
+import pytest
+import scipy.stats
+from statsmodels.distributions.empirical_distribution import _conf_set
+
+from jaxgen import resample
+from jaxgen.stats import estimate
+from jaxgen.types import Losses
+
+EXACT = {"rtol": 1e-12, "atol": 1e-14}
+"""Sums of at most 200 numbers near 1 in another order: some hundred roundings of 1e-16."""
+
+
+@pytest.fixture
+def own_messages():
+    """Turns the enforcement of annotations off, which would speak before the messages of the package."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+def draws(*shape):
+    """Skewed values, as generalization errors are."""
+    return np.random.default_rng(0).gamma(3.0, 0.5, size=shape)
+
+
+def losses(g, failed=()):
+    """Losses whose rows have the test means g."""
+    g = np.asarray(g, np.float64)
+    failure = np.zeros(g.shape, np.uint8)
+    failure[list(failed)] = 1
+    return Losses(g, g / 2, resample.bootstrap(jax.random.key(0), 30, g.shape[-1]), "Mean()", "squared", failure, ("it did not converge",))
+
+
+# summary
+
+MEASURES = {
+    "avr": lambda v: math.fsum(v) / len(v),
+    "tavr": lambda v: statistics.mean(sorted(v)[len(v) // 20 : len(v) - len(v) // 20]),
+    "med": statistics.median,
+    "std": statistics.stdev,
+    "mad": lambda v: statistics.median(abs(g - statistics.median(v)) for g in v),
+    "iqr": lambda v: float(np.subtract(*np.percentile(v, [75, 25]))),
+}
+
+
+@pytest.mark.parametrize("shape", [(2,), (3,), (7,), (20,), (21,), (200,), (1, 19), (4, 40), (3, 101)], ids=str)
+@pytest.mark.parametrize("name", MEASURES)
+def test_measures_are_those_of_one_row_at_a_time(name, shape):
+    g = draws(*shape)
+    summary = estimate.summary(g)
+    for got, values in ((summary.raw, g), (summary.log1p, np.log1p(g))):
+        want = np.apply_along_axis(lambda row: MEASURES[name](row.tolist()), -1, values)
+        np.testing.assert_allclose(getattr(got, name), want, **EXACT)
+        assert getattr(got, name).shape == shape[:-1]
+        assert getattr(got, name).dtype == np.float64
+
+
+def test_measures_are_those_of_scipy():
+    g = draws(5, 60)
+    summary = estimate.summary(g)
+    for name, of_row in {"tavr": lambda v: scipy.stats.trim_mean(v, 0.05), "mad": scipy.stats.median_abs_deviation, "iqr": scipy.stats.iqr, "std": scipy.stats.tstd}.items():
+        np.testing.assert_allclose(getattr(summary.raw, name), [of_row(row) for row in g], **EXACT)
+    np.testing.assert_allclose(summary.monte_carlo_error, [scipy.stats.sem(row) for row in g], **EXACT)
+    assert summary.resamples == 60
+
+
+def test_log1p_is_not_a_number_for_values_of_minus_one_or_less():
+    summary = estimate.summary(np.array([[-0.5, 0.0, 3.0], [-1.0, 0.0, 3.0], [-2.0, 0.0, 3.0]]))
+    for name in MEASURES:
+        assert np.isfinite(getattr(summary.raw, name)).all()
+        assert np.isfinite(getattr(summary.log1p, name)).tolist() == [True, False, False]
+
+
+def test_log1p_keeps_small_values():
+    """log(1 + 1e-12) written out would lose five digits."""
+    np.testing.assert_allclose(estimate.summary(np.full(3, 1e-12)).log1p.avr, 1e-12 - 0.5e-24, rtol=1e-14)
+
+
+def test_a_summary_of_losses_says_whose_they_are():
+    all_rows = losses(draws(40))
+    summary = estimate.summary(all_rows)
+    np.testing.assert_array_equal(summary.raw.avr, estimate.summary(all_rows.g).raw.avr)
+    assert summary.title == "Mean(), squared loss"
+    assert str(summary).startswith("Mean(), squared loss: 40 resamplings; Monte Carlo standard error of avr(G) 0.")
+    assert estimate.summary(losses(draws(40), failed=[3, 4]).without_failed()).title == "Mean(), squared loss, 2 failed rows left out"
+    assert estimate.summary(all_rows.g).title == ""
+
+
+@pytest.mark.parametrize("shape", [(40,), (3, 40)], ids=str)
+def test_a_summary_as_a_frame_has_a_row_per_set_and_scale(shape):
+    summary = estimate.summary(draws(*shape))
+    frame = summary.to_frame()
+    assert list(frame.columns) == list(MEASURES)
+    assert frame.index.names == ["scale", "set"]
+    for name in MEASURES:
+        np.testing.assert_array_equal(frame.loc["G", name], np.atleast_1d(getattr(summary.raw, name)))
+        np.testing.assert_array_equal(frame.loc["log(1+G)", name], np.atleast_1d(getattr(summary.log1p, name)))
+    assert ("medians over 3 data sets" in str(summary)) is (len(shape) == 2)
+    assert f"{np.median(summary.raw.iqr):.5g}" in str(summary)
+
+
+# trimmed_average
+
+
+def test_the_trimmed_average_is_an_average_and_the_printed_integral_is_not():
+    constant = np.full(40, 3.0)
+    assert estimate.trimmed_average(constant) == pytest.approx(3.0)
+    assert estimate.trimmed_average(constant, normalised=False) == pytest.approx(0.9 * 3.0)
+
+
+@pytest.mark.parametrize("shape", [(20,), (3, 60)], ids=str)
+@pytest.mark.parametrize("cut", [0.0, 0.05, 0.25, 0.45])
+def test_the_trimmed_average_in_both_forms(shape, cut):
+    g = draws(*shape)
+    dropped = round(cut * shape[-1])
+    middle = np.sort(g)[..., dropped : shape[-1] - dropped]
+    np.testing.assert_allclose(estimate.trimmed_average(g, cut), middle.mean(-1), **EXACT)
+    # the integral of G over the probabilities from cut to 1 - cut, each value having 1/R of it
+    np.testing.assert_allclose(estimate.trimmed_average(g, cut, normalised=False), middle.sum(-1) / shape[-1], **EXACT)
+
+
+# ecdf
+
+
+@pytest.mark.parametrize("r", [2, 10, 137])
+def test_the_ecdf_is_that_of_scipy(r):
+    g = draws(r)
+    function, peer = estimate.ecdf(g), scipy.stats.ecdf(g).cdf
+    np.testing.assert_array_equal(function.values, peer.quantiles)
+    np.testing.assert_allclose(function.probability, peer.probabilities, **EXACT)
+
+
+def test_the_ecdf_with_ties_ends_at_that_of_scipy():
+    g = np.random.default_rng(1).integers(0, 5, size=40).astype(float)
+    function, peer = estimate.ecdf(g), scipy.stats.ecdf(g).cdf
+    last = np.flatnonzero(np.diff(function.values, append=np.inf))
+    np.testing.assert_array_equal(function.values[last], peer.quantiles)
+    np.testing.assert_allclose(function.probability[last], peer.probabilities, **EXACT)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
+@pytest.mark.parametrize("r", [2, 10, 1000])
+def test_the_band_is_that_of_statsmodels(r, level):
+    function = estimate.ecdf(draws(r), level)
+    for got, want in zip(function.band, _conf_set(function.probability, alpha=1 - level), strict=True):
+        np.testing.assert_allclose(got, want, **EXACT)
+    assert function.level == level
+
+
+def test_several_data_sets_are_sorted_each():
+    g = draws(3, 50)
+    function = estimate.ecdf(g)
+    np.testing.assert_array_equal(function.values, [sorted(row) for row in g])
+    assert function.half_width == estimate.ecdf(g[0]).half_width
+    for p in (0.0, 0.3, 1.0):
+        np.testing.assert_array_equal(function.fractile(p), [estimate.ecdf(row).fractile(p) for row in g])
+        for got, want in zip(function.fractile_interval(p), zip(*(estimate.ecdf(row).fractile_interval(p) for row in g), strict=True), strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("r", [10, 100, 137])
+def test_fractiles_are_those_of_numpy(r):
+    """At shares drawn at random, none a multiple of 1/R, where NumPy may be one value off by a rounding."""
+    g = draws(2, r)
+    for p in np.random.default_rng(2).random(50).tolist():
+        np.testing.assert_array_equal(estimate.ecdf(g).fractile(p), np.quantile(g, p, axis=-1, method="inverted_cdf"))
+
+
+HALVES = {0.0: 1, 1e-9: 1, 0.25: 1, 0.25 + 1e-9: 2, 0.5: 2, 0.5 + 1e-9: 3, 0.75: 3, 0.75 + 1e-9: 4, 1.0: 4}
+
+
+@pytest.mark.parametrize(("p", "value"), HALVES.items())
+def test_fractiles_by_hand(p, value):
+    assert estimate.ecdf(np.array([4.0, 2.0, 1.0, 3.0])).fractile(p) == value
+    assert estimate.ecdf(np.array([[4.0, 2.0, 1.0, 3.0], [40.0, 20.0, 10.0, 30.0]])).fractile(p).tolist() == [value, 10 * value]
+
+
+@pytest.mark.parametrize("r", [10, 25, 50, 100, 1000])
+def test_a_share_of_exactly_k_values_gives_the_kth(r):
+    """Also where R times k/R rounds up, as 100 * 0.07 = 7.000000000000001 does."""
+    function = estimate.ecdf(np.arange(1.0, r + 1))
+    assert [float(function.fractile(k / r)) for k in range(1, r + 1)] == list(range(1, r + 1))
+
+
+def test_the_interval_of_a_fractile_is_where_the_band_reaches_the_share():
+    function = estimate.ecdf(np.arange(1.0, 101), level=0.95)
+    assert function.half_width == pytest.approx(0.1358, abs=1e-4)  # sqrt(log(40) / 200)
+    assert function.fractile_interval(0.5) == (37, 64)  # 0.3642 and 0.6358
+    assert function.fractile_interval(0.1) == (-math.inf, 24)
+    assert function.fractile_interval(0.9) == (77, math.inf)
+    few = estimate.ecdf(np.arange(1.0, 6), level=0.95)
+    assert few.fractile_interval(0.5) == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_band_covers_the_whole_function_as_often_as_it_should(level):
+    """5000 samples of 50 uniform values against the exact law of Kolmogorov's statistic, within the limits that a right band leaves once in a million.
+
+    The inequality promises at least `level`; the exact coverage is a little more.
+    """
+    samples, r = 5000, 50
+    function = estimate.ecdf(np.random.default_rng(3).random((samples, r)), level)
+    lower, upper = function.band
+    just_before = np.concatenate([[function.half_width], upper[:-1]])
+    covered = ((function.values >= lower) & (function.values <= just_before)).all(-1)
+    exact = scipy.stats.kstwo.cdf(function.half_width, r)
+    assert level < exact < level + 0.03
+    low, high = scipy.stats.binom.interval(1 - 1e-6, samples, exact)
+    assert low <= covered.sum() <= high
+    for p in (0.25, 0.5):
+        low, high = function.fractile_interval(p)
+        inside = ((low <= p) & (p <= high)).sum()
+        assert inside >= scipy.stats.binom.ppf(1e-6, samples, level)
+
+
+# Bad input: call, and what the message says
+
+G = draws(10)
+BAD = {
+    "one resampling": (lambda: estimate.summary(G[:1]), "at least 2 resamplings to describe a distribution, got 1; ask for more"),
+    "one resampling of each set": (lambda: estimate.summary(G[:, None]), "at least 2 resamplings to describe a distribution, got 1"),
+    "a single number": (lambda: estimate.summary(G[0]), "at least 2 resamplings to describe a distribution, got a single number"),
+    "one resampling for the ecdf": (lambda: estimate.ecdf(G[:1]), "at least 2 resamplings to describe a distribution, got 1"),
+    "one resampling to trim": (lambda: estimate.trimmed_average(G[:1]), "at least 2 resamplings to describe a distribution, got 1"),
+    "one resampling in losses": (lambda: estimate.summary(losses([1.0])), "at least 2 resamplings to describe a distribution, got 1"),
+    "NaN": (lambda: estimate.summary(np.append(G, np.nan)), "finite values, got 1 that are not, of 11; leave them out"),
+    "infinite": (lambda: estimate.ecdf(np.append(G, [np.inf, -np.inf])), "finite values, got 2 that are not, of 12"),
+    "NaN to trim": (lambda: estimate.trimmed_average(np.append(G, np.nan)), "finite values, got 1 that are not"),
+    "failed rows": (lambda: estimate.summary(losses(G, failed=[2, 5])), r"got 2 failed of 10 for Mean\(\) on .*\(row 2: it did not converge; row 5: .*call losses.without_failed\(\)"),
+    "failed rows for the ecdf": (lambda: estimate.ecdf(losses(G, failed=[2])), "got 1 failed of 10"),
+    "failed rows to trim": (lambda: estimate.trimmed_average(losses(G, failed=[2])), "got 1 failed of 10"),
+    "level 0": (lambda: estimate.ecdf(G, 0.0), "level between 0 and 1, got 0.0; give 0.95 for 95 %"),
+    "level 1": (lambda: estimate.ecdf(G, 1.0), "level between 0 and 1, got 1.0"),
+    "level as a percentage": (lambda: estimate.ecdf(G, 95.0), "level between 0 and 1, got 95.0"),
+    "level NaN": (lambda: estimate.ecdf(G, math.nan), "level between 0 and 1, got nan"),
+    "fractile below 0": (lambda: estimate.ecdf(G).fractile(-0.1), "share between 0 and 1, got -0.1; give 0.95 for the 95 % fractile"),
+    "fractile as a percentage": (lambda: estimate.ecdf(G).fractile(95.0), "share between 0 and 1, got 95.0"),
+    "fractile NaN": (lambda: estimate.ecdf(G).fractile(math.nan), "share between 0 and 1, got nan"),
+    "interval of a fractile above 1": (lambda: estimate.ecdf(G).fractile_interval(1.1), "share between 0 and 1, got 1.1"),
+    "interval of a fractile below 0": (lambda: estimate.ecdf(G).fractile_interval(-0.1), "share between 0 and 1, got -0.1"),
+    "cut of all": (lambda: estimate.trimmed_average(G, 0.5), "cut of at least 0 and below 0.5, got 0.5"),
+    "negative cut": (lambda: estimate.trimmed_average(G, -0.1), "cut of at least 0 and below 0.5, got -0.1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named(case, own_messages):
+    call, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,134 @@
+"""The house of the package: which module may import which, how long a file may be, and what every public name must say."""
+
+import ast
+import re
+import tomllib
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FILES = {path.relative_to(ROOT / "jaxgen").as_posix(): path for path in sorted((ROOT / "jaxgen").rglob("*.py"))}
+TREES = {name: ast.parse(path.read_text(), name) for name, path in FILES.items()}
+
+LINES = 400
+BASE = {"types", "keys", "loss", "draw", "delve_format"}
+MAY_IMPORT = {
+    "types": set(),
+    **dict.fromkeys(("keys", "loss", "draw", "delve_format", "store"), {"types"}),
+    **dict.fromkeys(("datasets", "simulate", "resample", "algebraic"), BASE),
+    "learn": BASE | {"learn"},
+    "stats": BASE | {"stats"},
+    "assess": {"types", "keys", "loss"},
+    "plot": {"types", "stats"},
+    "report": {"types", "stats", "plot"},
+}
+"""Rooms of the package (a file, or a folder with all its files) and the rooms whose names they may import; `__init__` and `__main__` import any."""
+WITHOUT_JAX = {"stats", "plot", "report", "store"}
+ARRAY = r"\b(Array|ndarray|Rows)\b"
+RESULT = r"\b(Array|ndarray|Rows|Data|Plan|Losses)\b"
+SHAPE = r"\[|\b[QRNDKHMS]\b"
+"""A shape in brackets, or an axis by its letter."""
+
+
+def room(name):
+    return name.split("/")[0].removesuffix(".py")
+
+
+def at(name, node):
+    return f"jaxgen/{name}:{node.lineno}"
+
+
+def imports(name):
+    """Every import of a file, also inside functions, as (statement, dotted name)."""
+    for node in ast.walk(TREES[name]):
+        if isinstance(node, ast.Import):
+            yield from ((node, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node, f"{'.' * node.level}{node.module or ''}.{alias.name}") for alias in node.names)
+
+
+def inner(name):
+    """The imports of a file from the package, as (statement, file of the package)."""
+    for node, dotted in imports(name):
+        if dotted.split(".")[0] == "jaxgen":
+            words = dotted.split(".")[1:]
+            tails = ("/".join(words[:length]) for length in range(len(words), -1, -1))
+            yield node, next(file for tail in tails for file in (f"{tail}.py", f"{tail}/__init__.py".lstrip("/")) if file in FILES)
+
+
+def outer(name):
+    """The imports of a file from elsewhere, as (statement, first word)."""
+    return ((node, dotted.split(".")[0]) for node, dotted in imports(name))
+
+
+def public(name):
+    """Public functions, classes and methods of a file."""
+    for node in TREES[name].body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            yield node
+            yield from (part for part in getattr(node, "body", ()) if isinstance(node, ast.ClassDef) and isinstance(part, ast.FunctionDef) and not part.name.startswith("_"))
+
+
+def none_of(violations, rule):
+    found = list(violations)
+    assert not found, "\n".join([rule, *found])
+
+
+def test_rooms_import_only_along_the_arrows():
+    checked = [name for name in FILES if room(name) not in ("__init__", "__main__")]
+    none_of((f"jaxgen/{name}:1" for name in checked if room(name) not in MAY_IMPORT), "expected every module in MAY_IMPORT, which says what it may import; add:")
+    bad = (f"{at(name, node)} imports {file}" for name in checked for node, file in inner(name) if room(file) not in MAY_IMPORT[room(name)])
+    none_of(bad, "expected imports along the arrows of the house only, got:")
+    none_of((at(name, node) for name in FILES for node, word in outer(name) if not word), "expected imports by full names, got relative ones:")
+
+
+def test_no_two_files_import_each_other():
+    graph = {name: {file for _, file in inner(name)} for name in FILES}
+    assert len(list(TopologicalSorter(graph).static_order())) == len(FILES)  # a CycleError names the files
+
+
+def test_jax_and_flax_stay_where_they_belong():
+    jax = (at(name, node) for name in FILES if room(name) in WITHOUT_JAX for node, word in outer(name) if word in ("jax", "jaxlib", "flax", "optax"))
+    none_of(jax, "expected statistics, figures, reports and files without JAX, got imports of it:")
+    flax = (at(name, node) for name in FILES if name != "learn/network.py" for node, word in outer(name) if word == "flax")
+    none_of(flax, "expected flax in learn/network.py only, got:")
+
+
+def test_files_are_short():
+    lengths = {name: len(path.read_text().splitlines()) for name, path in FILES.items()}
+    none_of((f"jaxgen/{name}:{length}" for name, length in lengths.items() if length > LINES), f"expected at most {LINES} lines a file, got:")
+
+
+def test_public_names_are_documented():
+    none_of((f"jaxgen/{name}:1" for name, tree in TREES.items() if not ast.get_docstring(tree)), "expected a docstring that says what the module is for, got none in:")
+    none_of((f"{at(name, node)} {node.name}" for name in FILES for node in public(name) if not ast.get_docstring(node)), "expected a docstring, got none in:")
+
+
+def test_public_functions_tell_their_shapes():
+    """Except the two methods that `Learner` documents for all learners."""
+
+    def silent(node):
+        if isinstance(node, ast.ClassDef) or node.name in ("fit", "predict"):
+            return False
+        taken = " ".join(ast.unparse(a.annotation) for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs] if a.annotation)
+        given = ast.unparse(node.returns) if node.returns else ""
+        return (re.search(ARRAY, taken) or re.search(RESULT, given)) and not re.search(SHAPE, ast.get_docstring(node) or "")
+
+    none_of((f"{at(name, node)} {node.name}" for name in FILES for node in public(name) if silent(node)), "expected the shapes of arrays, as [R, N], in the docstring, got none in:")
+
+
+@pytest.mark.parametrize("name", [name for name, tree in TREES.items() if any(isinstance(n, ast.Assign) and "__all__" in map(ast.unparse, n.targets) for n in tree.body)])
+def test_all_lists_what_a_module_offers(name):
+    listed = next(ast.literal_eval(n.value) for n in TREES[name].body if isinstance(n, ast.Assign) and "__all__" in map(ast.unparse, n.targets))
+    bound = {alias.asname or alias.name for n in TREES[name].body if isinstance(n, ast.ImportFrom) for alias in n.names if n.module and n.module.startswith("jaxgen")}
+    bound |= {node.name for node in TREES[name].body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    assert set(listed) <= bound, f"jaxgen/{name}:1 lists in __all__ what it does not have: {sorted(set(listed) - bound)}"
+
+
+def test_version_is_the_newest_of_the_changelog():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
+    number, heading = next((number, line) for number, line in enumerate(lines, 1) if re.match(r"## \d", line))
+    assert heading.split()[1] == version, f"CHANGELOG.md:{number} has {heading!r} as its newest version, pyproject.toml has {version}; correct one of them"
