@@ -167,9 +167,8 @@ def figure_1(truth, empirical, path):
     left.legend(frameon=False, loc="lower right")
     reach = np.linspace(NOISE, 250, 500)
     right.hist(truth, bins=np.linspace(NOISE, 250, 120), density=True, color="#cccccc")
-    exact = scipy.stats.f(P, N - P + 1)
     scale = NOISE * P / (N - P + 1)
-    right.plot(reach, exact.pdf((reach - NOISE) / scale) / scale, color="black", label="exact law for independent cases")
+    right.plot(reach, scipy.stats.f.pdf((reach - NOISE) / scale, P, N - P + 1) / scale, color="black", label="exact law for independent cases")
     for value, style, label in ((NOISE, "--", "least G"), (truth.mean(), "-", "average"), (np.median(truth), ":", "median")):
         right.axvline(value, color="#D55E00", linestyle=style, linewidth=1.5, label=f"{label} {value:.1f}")
     right.set(title=f"Density of true G, {SETS:,} sets (largest {truth.max():.0f})", xlabel="G, squared loss", ylabel="density", xlim=(20, 250))

@@ -11,16 +11,18 @@ import platform
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import jax
 import numpy as np
 import sklearn
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import ShuffleSplit, cross_val_score
+from sklearn.model_selection import LeaveOneOut, ShuffleSplit, cross_val_score
+from threadpoolctl import threadpool_limits
 
 import jaxgen as jg
-from jaxgen import learn, resample, simulate
+from jaxgen import datasets, learn, resample, simulate
 
 RESULTS = Path(__file__).parent / "results"
 SETS, RESAMPLES, N, P, FRACTION = 500, 500, 20, 10, 0.25
@@ -62,7 +64,7 @@ def medians(ways, rounds):
 
 
 def numpy_solve(x, y, train, block=10):
-    """Losses [Q, R, N] by NumPy: weighted normal equations of many rows at once, for the faster of two formulations."""
+    """Losses [Q, R, N] by NumPy: weighted normal equations of many rows at once, all made by one matrix product a data set."""
     losses = np.empty(train.shape, x.dtype)
     for start in range(0, len(x), block):
         part = slice(start, start + block)
@@ -72,6 +74,12 @@ def numpy_solve(x, y, train, block=10):
         weights = np.linalg.solve(grams, (w @ (x[part] * y[part]))[..., None])[..., 0]
         losses[part] = (y[part, :, 0][:, None] - weights @ x[part].swapaxes(1, 2)) ** 2
     return losses
+
+
+def one_blas_thread(x, y, train):
+    """The same where the products are too small to gain from threads that wait for each other."""
+    with threadpool_limits(1):
+        return numpy_solve(x, y, train)
 
 
 def matmul_rate(size=2000):
@@ -96,6 +104,7 @@ def linear():
             jax.random.key(0), learner, system.data, resample.leave_out(jax.random.key(3), N, FRACTION, RESAMPLES, sets=SETS)
         ),
         "NumPy batched solve (32 bits)": lambda: numpy_solve(x32, y32, plan.train),
+        "NumPy, BLAS held to one thread": lambda: one_blas_thread(x32, y32, plan.train),
         "NumPy batched solve (64 bits)": lambda: numpy_solve(x64, y64, plan.train),
         "scikit-learn cross_val_score": lambda: cross_val_score(LinearRegression(fit_intercept=False), x64[0], y64[0, :, 0], cv=splits, scoring="neg_mean_squared_error"),
     }
@@ -115,12 +124,42 @@ def linear():
     return lines
 
 
+@dataclass(frozen=True)
+class Refitted:
+    """Least squares without its ways to solve many rows at once: every row is fitted by itself."""
+
+    base: learn.LeastSquares = learn.LeastSquares()
+
+    def fit(self, key, x, y, w):
+        return self.base.fit(key, x, y, w)
+
+    def predict(self, params, x):
+        return self.base.predict(params, x)
+
+
+def leave_one_out():
+    """Milliseconds for all leave-one-out fits of real data: down-dating, refitting, and scikit-learn."""
+    lines = ["Leave-one-out of real data: milliseconds for all N fits, median of 5 rounds", f"{'':14}{'N':>6}{'p':>5}{'down-dated':>12}{'refitted':>12}{'cross_val_score':>17}"]
+    for name in ("diabetes", "breast_cancer"):
+        data = getattr(datasets, name)()
+        plan, y = resample.leave_one_out(data.n), data.y[:, :1]
+        data = jg.Data(data.x, y, data.names)
+        ways = {
+            "down-dated": lambda data=data, plan=plan: jg.assess(jax.random.key(0), learn.LeastSquares(), data, plan),
+            "refitted": lambda data=data, plan=plan: jg.assess(jax.random.key(0), Refitted(), data, plan),
+            "peer": lambda data=data: cross_val_score(LinearRegression(), data.x, data.y[:, 0], cv=LeaveOneOut(), scoring="neg_mean_squared_error"),
+        }
+        milli = [1e3 * seconds for seconds in medians(ways, 5).values()]
+        lines.append(f"{name:14}{data.n:6}{data.d + 1:5}{milli[0]:12.1f}{milli[1]:12.1f}{milli[2]:17.1f}")
+    return lines
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--linear", action="store_true", help="least squares")
     if not parser.parse_args().linear:
         parser.error("say what to measure: --linear")
-    text = "\n".join([machine(), "", *linear()]) + "\n"
+    text = "\n".join([machine(), "", *linear(), "", *leave_one_out()]) + "\n"
     print(text, end="")
     (RESULTS / "speed_linear.txt").write_text(text)
 

@@ -16,14 +16,14 @@ def summaries(losses: Sequence[Losses]) -> pd.DataFrame:
     Returns:
       Columns avr, error, tavr, med, std, mad, iqr in the unit of the loss, and apparent, the average loss on the training cases.
     """
-    rows = {}
+    rows = []
     for one in losses:
         summary = estimate.summary(one)
         frame = summary.to_frame().loc["G"].iloc[0]
         frame.loc["error"] = float(summary.monte_carlo_error)
         frame.loc["apparent"] = one.apparent.mean()
-        rows[one.learner] = frame[["avr", "error", "tavr", "med", "std", "mad", "iqr", "apparent"]]
-    return pd.DataFrame(rows).T
+        rows.append(frame[["avr", "error", "tavr", "med", "std", "mad", "iqr", "apparent"]])
+    return pd.DataFrame(rows, index=[one.learner for one in losses])
 
 
 def comparisons(losses: Sequence[Losses]) -> list[compare.Comparison]:

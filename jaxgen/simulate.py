@@ -69,15 +69,15 @@ def linear_ar(
     random = keys.generator(key)
     root = random.standard_normal((d, d)) / np.sqrt(d)
     weights = random.standard_normal(d)
-    inputs = root @ root.T if covariance is None else np.asarray(covariance, np.float64)
-    lower = _cholesky(inputs, d)
+    h = root @ root.T if covariance is None else np.asarray(covariance, np.float64)
+    lower = _cholesky(h, d)
     shape = (1 if sets is None else sets, n)
     innovations = random.standard_normal((*shape, d))
     innovations[:, 1:] *= np.sqrt(1 - rho**2)
     x = scipy.signal.lfilter([1.0], [1.0, -rho], innovations, axis=1) @ lower.T
     y = x @ weights + np.sqrt(noise) * random.standard_normal(shape)
     data = Data(x, y[..., None], tuple(f"x{i + 1}" for i in range(d)))
-    return LinearSystem(data if sets is not None else data[0], weights, inputs, float(noise))
+    return LinearSystem(data if sets is not None else data[0], weights, h, float(noise))
 
 
 def _cholesky(covariance: Float[np.ndarray, "a b"], d: int) -> Float[np.ndarray, "d d"]:

@@ -119,7 +119,8 @@ def compiled(job: Job, sets: int, rows: int, key_type: Any) -> Callable[..., Any
     def run(key, x, y, train, q, r):
         return step(key, x[0] if job.one_data_set else x, y[0] if job.one_data_set else y, train, q, r)
 
-    if len(job.devices) > 1:
+    first, *others = job.devices
+    if others:
         mesh = jax.make_mesh((len(job.devices),), ("shard",), axis_types=(AxisType.Auto,), devices=job.devices)
         by_set = PartitionSpec("shard") if sets > 1 else PartitionSpec()
         by_row = PartitionSpec("shard") if sets > 1 else PartitionSpec(None, "shard")
@@ -128,5 +129,5 @@ def compiled(job: Job, sets: int, rows: int, key_type: Any) -> Callable[..., Any
         run = jax.shard_map(run, mesh=mesh, in_specs=(PartitionSpec(), data, data, by_row, by_set, by_row), out_specs=by_row, check_vma=False)
     x, y = (jax.ShapeDtypeStruct((1 if job.one_data_set else sets, job.cases, width), job.dtype) for width in (job.inputs, job.outputs))
     numbers = (jax.ShapeDtypeStruct((sets, rows, job.cases), np.uint8), jax.ShapeDtypeStruct((sets,), np.int32), jax.ShapeDtypeStruct((sets, rows), np.int32))
-    with jax.default_device(job.devices[0]):
+    with jax.default_device(first):
         return jax.jit(run).lower(jax.ShapeDtypeStruct((), key_type), x, y, *numbers).compile()

@@ -6,6 +6,7 @@ import os
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -54,13 +55,15 @@ def load(path: str | Path) -> Losses:
       ValueError: the file holds no losses of jaxgen.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            texts = json.loads(str(archive["manifest"]))
-            arrays = {name: archive[name] for name in archive.files if name != "manifest"}
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:  # NumPy leaves a broken archive open
+            return _losses(json.loads(str(archive["manifest"])), {name: archive[name] for name in archive.files if name != "manifest"})
     except FileNotFoundError:
         raise FileNotFoundError(f"expected a file of losses, got {path}, which does not exist; check the name") from None
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
+    except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile):
         raise ValueError(f"expected a file written by jaxgen.store.save, got {path}; give one that `save` wrote") from None
+
+
+def _losses(texts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Losses:
     parts = {kind: {name.removeprefix(kind): value for name, value in arrays.items() if name.startswith(kind)} for kind in ("info/", "label/")}
     plan = Plan(arrays["train"], arrays["test"], texts["scheme"], parts["label/"])
     means = {name: arrays[name] for name in ("test_mean", "train_mean", "failure")}

@@ -48,6 +48,14 @@ class Average(Constant):
 
 
 @dataclass(frozen=True)
+class Described(Average):
+    """The same, with something to say."""
+
+    def diagnose(self, params):
+        return {"mean": params, "twice": jnp.stack([params, 2 * params])}
+
+
+@dataclass(frozen=True)
 class Random(Constant):
     """Predicts a random number of its own, and says which key it had."""
 
@@ -69,7 +77,7 @@ class Fragile(Average):
 
     def fit(self, key, x, y, w):
         met = [jnp.any((w > 0) & (x[:, 0] == mark)) for mark in (100, 200, 300)]
-        return {"mean": jnp.where(met[0], jnp.nan, super().fit(key, x, y, w)), "code": jnp.where(met[2], 2, met[1])}
+        return {"mean": jnp.where(met[0], jnp.nan, super().fit(key, x, y, w)), "code": jnp.where(met[2], 2, met[1].astype(jnp.int32))}
 
     def predict(self, params, x):
         return super().predict(params["mean"], x)
@@ -134,7 +142,7 @@ def test_masks_of_different_sizes_share_a_program_and_gathered_copies_do_not():
 @pytest.mark.parametrize("sets", [None, 5], ids=["one set", "sets"])
 def test_means_are_double_precision_reductions_of_the_losses(sets, dtype):
     data, plan = problem(sets=sets), resample.bootstrap(OTHER, 24, 12)
-    losses = assess(KEY, learn.LeastSquares(ridge=1.0), data, plan)
+    losses = assess(KEY, Average(), data, plan)
     assert losses.values.dtype == dtype
     values = losses.values.astype(np.float64)
     for mean, weights in ((losses.g, plan.test), (losses.apparent, plan.train)):
@@ -144,42 +152,42 @@ def test_means_are_double_precision_reductions_of_the_losses(sets, dtype):
 
 def test_rows_only_gives_the_same_means_and_no_cases():
     data, plan = problem(), splits()
-    all_cases, rows = (assess(KEY, learn.LeastSquares(ridge=1.0), data, plan, keep=keep) for keep in ("cases", "rows"))
+    all_cases, rows = (assess(KEY, Described(), data, plan, keep=keep) for keep in ("cases", "rows"))
     np.testing.assert_array_equal(rows.g, all_cases.g)
     np.testing.assert_array_equal(rows.apparent, all_cases.apparent)
-    np.testing.assert_array_equal(rows.info["weights"], all_cases.info["weights"])
+    np.testing.assert_array_equal(rows.info["mean"], all_cases.info["mean"])
     assert rows.values is None
     assert all_cases.values.shape == (12, 24)
 
 
 def test_losses_say_what_they_are_of():
     plan = splits()
-    losses = assess(KEY, Average(2.0), problem(), plan)
-    assert (losses.learner, losses.loss, losses.resamples, losses.sets, losses.dropped) == ("Average(scale=2.0)", "squared", 12, None, 0)
+    losses = assess(KEY, Average(), problem(), plan)
+    assert (losses.learner, losses.loss, losses.resamples, losses.sets, losses.dropped) == ("Average(scale=1.0)", "squared", 12, None, 0)
     assert losses.plan is plan
     assert losses.train is plan.train
     assert losses.reasons == ("its loss is not finite (the training diverged, or a value overflowed)",)
-    assert repr(losses) == f"Losses(Average(scale=2.0), squared loss, {plan.scheme}: R=12, N=24)"
-    assert "Q=5, R=12, N=24)" in repr(assess(KEY, Average(2.0), problem(sets=5), plan))
+    assert repr(losses) == f"Losses(Average(scale=1.0), squared loss, {plan.scheme}: R=12, N=24)"
+    assert "Q=5, R=12, N=24)" in repr(assess(KEY, Average(), problem(sets=5), plan))
 
 
 @pytest.mark.parametrize(("data_sets", "plan_sets"), [(5, None), (None, 5), (5, 5), (1, None)], ids=str)
-def test_data_or_plan_may_have_sets_of_their_own(data_sets, plan_sets, dtype):
+def test_data_or_plan_may_have_sets_of_their_own(data_sets, plan_sets):
     data, plan = problem(sets=data_sets), splits(sets=plan_sets)
-    together = assess(KEY, learn.LeastSquares(ridge=1.0), data, plan)
+    together = assess(KEY, Described(), data, plan)
     sets = data_sets or plan_sets
     assert together.sets == sets
     assert together.values.shape == (sets, 12, 24)
     for q in range(sets):
-        alone = assess(KEY, learn.LeastSquares(ridge=1.0), data if data_sets is None else data[q], plan if plan_sets is None else plan[q])
-        np.testing.assert_allclose(together.values[q], alone.values, rtol=ROUNDING[dtype], atol=ROUNDING[dtype])
+        alone = assess(KEY, Described(), data if data_sets is None else data[q], plan if plan_sets is None else plan[q])
+        np.testing.assert_allclose(together.values[q], alone.values, rtol=1e-5, atol=1e-5)  # single precision
         one = together[q]
         np.testing.assert_array_equal(one.g, together.g[q])
         np.testing.assert_array_equal(one.values, together.values[q])
-        np.testing.assert_array_equal(one.info["weights"], together.info["weights"][q])
+        np.testing.assert_array_equal(one.info["mean"], together.info["mean"][q])
         np.testing.assert_array_equal(one.test, alone.test)
         assert one.sets is None
-    assert assess(KEY, learn.LeastSquares(ridge=1.0), problem(), splits()).sets is None
+    assert assess(KEY, Described(), problem(), splits()).sets is None
 
 
 def test_bootstrap_counts_repeat_cases(dtype):
@@ -193,7 +201,7 @@ def test_bootstrap_counts_repeat_cases(dtype):
 
 
 @pytest.mark.parametrize("learner", [learn.Mean(), learn.LeastSquares(minimum_norm=True)], ids=repr)
-def test_gathered_copies_give_what_masks_give(learner, monkeypatch, dtype):
+def test_gathered_copies_give_what_masks_give(learner, monkeypatch):
     """Few rows, so that LeastSquares too trains them one by one; row sizes differ, so that some copies are filled up."""
     data = problem()
     train = np.random.default_rng(0).integers(0, 3, size=(5, 24))
@@ -204,7 +212,7 @@ def test_gathered_copies_give_what_masks_give(learner, monkeypatch, dtype):
         monkeypatch.setattr(ENGINE, "_GATHER_SHARE", share)
         results.append(assess(KEY, learner, data, plan).values)
     for got in gathered:
-        np.testing.assert_allclose(got, masked[0], rtol=100 * ROUNDING[dtype], atol=100 * ROUNDING[dtype])
+        np.testing.assert_allclose(got, masked[0], rtol=1e-3, atol=1e-4)  # single precision, some rows of 3 cases
 
 
 def test_the_engine_does_not_change_what_it_is_given():
@@ -212,7 +220,7 @@ def test_the_engine_does_not_change_what_it_is_given():
     before = [a.copy() for a in (data.x, data.y, plan.train, plan.test)]
     for a in (data.x, data.y, plan.train, plan.test):
         a.setflags(write=False)
-    assess(KEY, learn.LeastSquares(ridge=1.0), data, plan)
+    assess(KEY, Average(), data, plan)
     for a, was in zip((data.x, data.y, plan.train, plan.test), before, strict=True):
         np.testing.assert_array_equal(a, was)
 
@@ -278,12 +286,6 @@ def test_another_key_draws_anew_and_sets_share_no_draw():
     assert len(np.unique([losses[0], losses[2]])) == 2 * 4 * 12
 
 
-def test_keys_of_another_generator_serve_as_well():
-    losses = assess(jax.random.key(3, impl="rbg"), Random(), problem(), splits())
-    assert losses.info["key"].shape == (12, 4)
-    assert len(np.unique(losses.info["draw"])) == 12
-
-
 # Programs that call LAPACK
 
 
@@ -301,6 +303,15 @@ class Lapack:
         return x @ params
 
 
+@dataclass(frozen=True)
+class Hidden(Average):
+    """Calls LAPACK where only a search through inner programs finds it."""
+
+    @partial(jax.jit, static_argnums=0)
+    def fit(self, key, x, y, w):
+        return jax.lax.cond(w[0] > 0, lambda a: jnp.linalg.cholesky(a)[0, 0], lambda a: a[0, 0], x.T @ x)
+
+
 def test_programs_that_call_lapack_run_to_their_end():
     """Two such chunks at a time wait for each other for ever under jaxlib 0.10.2; the engine runs one. A hang ends the process with a traceback."""
     data = problem(d=8)
@@ -315,15 +326,13 @@ def test_programs_that_call_lapack_run_to_their_end():
         np.testing.assert_allclose(losses.values[row], ((data.y - data.x @ weights) ** 2)[:, 0], rtol=1e-2, atol=1e-3)  # single precision, few cases
 
 
-@pytest.mark.skipif(jax.default_backend() != "cpu", reason="threads are for CPU cores")
-def test_only_programs_without_lapack_run_in_several_threads():
-    one = tuple(jax.devices()[:1])
-    shape = jax.ShapeDtypeStruct((5, 4, 4), np.float32)
-    hidden = jax.make_jaxpr(jax.jit(lambda a: jax.lax.cond(a[0, 0, 0] > 0, lambda b: jnp.linalg.cholesky(b), lambda b: b, a)))(shape)
-    plain = jax.make_jaxpr(lambda a: a @ a)(shape)
-    assert ENGINE._workers(one, hidden) == 1
-    assert ENGINE._workers(one, plain) >= 1
-    assert ENGINE._workers(one * 2, plain) == 1
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="other devices run one chunk at a time anyway")
+@pytest.mark.parametrize(("learner", "alone"), [(Average(), False), (learn.LeastSquares(), False), (learn.LeastSquares(minimum_norm=True), True), (Lapack(), True), (Hidden(), True)], ids=repr)
+def test_only_programs_without_lapack_run_beside_others(learner, alone):
+    """Three rows, so that every learner is asked for `fit`."""
+    job = ENGINE._job(learner, loss.squared, problem(), splits(3), tuple(jax.devices()))
+    assert job.devices == tuple(jax.devices()[: 1 if alone else None])
+    assert ENGINE._workers(job) == 1 if alone or len(job.devices) > 1 else ENGINE._workers(job) == ENGINE._cores()
 
 
 # Failed rows
@@ -425,12 +434,11 @@ def test_a_loss_that_overflows_is_a_failure():
 
 
 def test_diagnoses_are_collected():
-    losses = assess(KEY, learn.LeastSquares(ridge=1.0), problem(sets=5), splits())
-    assert losses.info["weights"].shape == (5, 12, 2, 1)
-    assert losses.info["intercept"].shape == (5, 12, 1)
-    x, y = problem(sets=5).x[4], problem(sets=5).y[4]
-    prediction = x @ losses.info["weights"][4, 7] + losses.info["intercept"][4, 7]
-    np.testing.assert_allclose(losses.values[4, 7], ((y - prediction) ** 2)[:, 0], rtol=1e-3, atol=1e-5)  # single precision
+    data, plan = problem(sets=5), splits()
+    losses = assess(KEY, Described(), data, plan)
+    assert {name: value.shape for name, value in losses.info.items()} == {"mean": (5, 12), "twice": (5, 12, 2)}
+    np.testing.assert_allclose(losses.info["mean"], (data.y[:, None, :, 0] * plan.train).sum(-1) / 18, rtol=1e-4, atol=1e-6)  # single precision
+    np.testing.assert_array_equal(losses.info["twice"], losses.info["mean"][..., None] * np.float32([1, 2]))
 
 
 @pytest.mark.parametrize("take", [lambda: problem()[0], lambda: splits()[0], lambda: assess(KEY, Average(), problem(), splits())[0]], ids=["data", "plan", "losses"])

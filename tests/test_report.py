@@ -1,0 +1,79 @@
+"""Tables as text: that their numbers are those of `jaxgen.stats`."""
+
+import jax
+import numpy as np
+import pytest
+
+from jaxgen import report, resample
+from jaxgen.stats import compare, estimate
+from jaxgen.types import Losses
+
+KEY = jax.random.key(0)
+PLAN = resample.leave_out(KEY, 20, 0.25, 30)
+
+
+def losses(learner, seed, plan=PLAN, **others):
+    g = np.random.default_rng(seed).gamma(3.0, size=plan.resamples)
+    return Losses(g, g / 3, plan, learner, "squared", np.zeros(plan.resamples, np.uint8), ("it did not converge",), **others)
+
+
+MEAN, LINE, RIDGE = losses("Mean()", 0), losses("LeastSquares()", 1), losses("LeastSquares(ridge=1.0)", 2)
+
+
+def test_a_row_of_the_table_is_the_summary_of_its_learner():
+    table = report.summaries([MEAN, LINE])
+    assert list(table.columns) == ["avr", "error", "tavr", "med", "std", "mad", "iqr", "apparent"]
+    assert list(table.index) == ["Mean()", "LeastSquares()"]
+    for one in (MEAN, LINE):
+        summary = estimate.summary(one)
+        row = table.loc[one.learner]
+        for name in ("avr", "tavr", "med", "std", "mad", "iqr"):
+            assert row[name] == getattr(summary.raw, name)
+        assert row["error"] == summary.monte_carlo_error
+        assert row["apparent"] == one.apparent.mean()
+
+
+def test_one_learner_seen_twice_has_two_rows():
+    """Such as the same learner on two selections of inputs, whose texts are equal."""
+    again = losses("Mean()", 5)
+    table = report.summaries([MEAN, again])
+    assert list(table.index) == ["Mean()", "Mean()"]
+    assert table["avr"].tolist() == [MEAN.g.mean(), again.g.mean()]
+
+
+def test_the_first_learner_is_compared_with_each_other():
+    found = report.comparisons([MEAN, LINE, RIDGE])
+    assert [(one.first, one.second) for one in found] == [("Mean()", "LeastSquares()"), ("Mean()", "LeastSquares(ridge=1.0)")]
+    assert [float(one.p_value) for one in found] == [float(compare.corrected_t(MEAN, other).p_value) for other in (LINE, RIDGE)]
+    assert report.comparisons([MEAN]) == []
+
+
+def test_the_page_says_what_was_run_and_found():
+    page = report.page([MEAN, LINE])
+    assert page.startswith(f"30 resamplings, {PLAN.scheme}\n")
+    for part in ("squared loss", "Monte Carlo standard error", "Mean()", "LeastSquares()", f"{MEAN.g.mean():.5g}", str(compare.corrected_t(MEAN, LINE))):
+        assert part in page
+    assert "no comparison" not in page
+    assert "left out" not in page
+
+
+def test_the_page_of_one_learner_compares_nothing():
+    assert "t-test" not in report.page([MEAN])
+
+
+def test_the_page_says_why_there_is_no_comparison():
+    plan = resample.bootstrap(KEY, 20, 30)
+    assert "no comparison: expected random splits or folds for the corrected t-test, got resample.bootstrap" in report.page([losses("Mean()", 0, plan), losses("LeastSquares()", 1, plan)])
+
+
+def test_the_page_says_how_many_rows_were_left_out():
+    page = report.page([MEAN, losses("LeastSquares()", 1, dropped=3)])
+    assert "LeastSquares(): 3 failed rows left out" in page
+    assert "Mean():" not in page
+
+
+def test_failed_rows_are_refused():
+    failed = losses("Mean()", 0)
+    failed.failure[3] = 1
+    with pytest.raises(ValueError, match="got 1 failed of 30"):
+        report.page([failed])
