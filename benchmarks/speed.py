@@ -11,7 +11,7 @@ import platform
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import jax
@@ -46,7 +46,9 @@ print(loaded - start, done - loaded, resource.getrusage(resource.RUSAGE_SELF).ru
 
 def machine():
     """The hardware and the versions, in one line."""
-    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine()) if os.path.exists("/proc/cpuinfo") else platform.machine()
+    listed = Path("/proc/cpuinfo")
+    lines = listed.read_text().splitlines() if listed.exists() else []
+    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
     versions = f"Python {platform.python_version()}, JAX {jax.__version__}, NumPy {np.__version__}, scikit-learn {sklearn.__version__}"
     return f"{model}, {len(os.sched_getaffinity(0))} cores, {jax.local_devices()[0].device_kind} device; {versions}"
 
@@ -112,7 +114,7 @@ def linear():
     micro = {name: 1e6 * seconds / fits[name] for name, seconds in medians(ways, 9).items()}
     mine = micro["jaxgen.assess (32 bits)"]
     losses, want = jg.assess(jax.random.key(0), learner, system.data, plan), numpy_solve(x64, y64, plan.train)
-    disagreement = {name: np.max(np.abs(np.sqrt(found) - np.sqrt(want)), axis=-1) / np.sqrt(np.max(want, axis=-1)) for name, found in (("jaxgen", losses.values), ("NumPy, 32 bits", numpy_solve(x32, y32, plan.train)))}
+    disagreement = {name: np.max(np.abs(np.sqrt(found) - np.sqrt(want)), axis=-1) / np.sqrt(np.max(want, axis=-1)) for name, found in (("jaxgen", np.asarray(losses.values)), ("NumPy, 32 bits", numpy_solve(x32, y32, plan.train)))}
     operations = 2 * N * P * P + 2 * P**3 / 3 + 8 * N * P + 8 * P * P
     limit = 1e6 * operations / matmul_rate()
     lines = [f"Least squares, N = {N}, p = {P}, {SETS} sets x {RESAMPLES} splits: microseconds per fit, median of 9 rounds", f"{'':34}{'us per fit':>12}{'jaxgen is faster':>18}"]
@@ -128,7 +130,7 @@ def linear():
 class Refitted:
     """Least squares without its ways to solve many rows at once: every row is fitted by itself."""
 
-    base: learn.LeastSquares = learn.LeastSquares()
+    base: learn.LeastSquares = field(default_factory=learn.LeastSquares)
 
     def fit(self, key, x, y, w):
         return self.base.fit(key, x, y, w)

@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     matplotlib.use("Agg")
     try:
         return _assess(options)
-    except (ValueError, TypeError, OSError, MemoryError) as trouble:
+    except (ValueError, TypeError, OverflowError, OSError, MemoryError) as trouble:
         print(f"jaxgen: {trouble}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -96,12 +96,12 @@ def _assess(options: argparse.Namespace) -> int:
     plan = SCHEMES[options.scheme](jax.random.key(options.seed), data.n, options)
     print(f"{name}: {data.n} cases, {data.d} inputs, target {data.target!r}" + (f" ({len(data.classes)} classes)" if data.classes else ""))
     losses = [assess(jax.random.key(options.seed + 1), learner, data, plan, LOSSES[options.loss]) for learner in learners]
-    failures = [str(one.failed.sum()) + " of " + str(one.resamples) + f" trainings of {one.learner} failed" for one in losses if one.failed.any()]
+    failures = [f"{one.failed.sum()} of {one.resamples} trainings of {one.learner} failed: {one.reasons[int(one.failure.max()) - 1]}" for one in losses if one.failed.any()]
     complete = [one.without_failed() if options.drop_failed and one.failed.any() else one for one in losses]
     finished = options.drop_failed or not failures
     text = report.page(complete) if finished else ""
     _write(out, losses, complete if finished else [], text, {"data": name, "sha256": store.checksum(data), "seed": options.seed, "jax": jax.__version__})
-    print(text or f"{'; '.join(failures)}: {losses[0].reasons[max(int(one.failure.max()) for one in losses) - 1]}; call again with --drop-failed to leave them out")
+    print(text or f"{'; '.join(failures)}; call again with --drop-failed to leave them out")
     print(f"saved in {out}{os.sep}: " + ", ".join(sorted(path.name for path in out.iterdir())))
     return 0 if finished else 1
 
