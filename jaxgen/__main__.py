@@ -13,6 +13,7 @@ from pathlib import Path
 
 import jax
 import matplotlib
+import matplotlib.pyplot as plt
 
 from jaxgen import datasets, learn, loss, plot, report, resample, store
 from jaxgen.assess import assess
@@ -97,7 +98,7 @@ def _assess(options: argparse.Namespace) -> int:
     print(f"{name}: {data.n} cases, {data.d} inputs, target {data.target!r}" + (f" ({len(data.classes)} classes)" if data.classes else ""))
     losses = [assess(jax.random.key(options.seed + 1), learner, data, plan, LOSSES[options.loss]) for learner in learners]
     failures = [f"{one.failed.sum()} of {one.resamples} trainings of {one.learner} failed: {one.reasons[int(one.failure.max()) - 1]}" for one in losses if one.failed.any()]
-    complete = [one.without_failed() if options.drop_failed and one.failed.any() else one for one in losses]
+    complete = [one.without_failed(*losses) for one in losses] if options.drop_failed and failures else losses
     finished = options.drop_failed or not failures
     text = report.page(complete) if finished else ""
     _write(out, losses, complete if finished else [], text, {"data": name, "sha256": store.checksum(data), "seed": options.seed, "jax": jax.__version__})
@@ -128,7 +129,9 @@ def _write(out: Path, losses: Sequence[Losses], complete: Sequence[Losses], text
         if complete:
             (partial / "report.txt").write_text(text + "\n")
             report.summaries(complete).to_csv(partial / "summary.csv", index_label="learner")
-            plot.distribution(*complete).savefig(partial / "distribution.png", dpi=150)
+            figure = plot.distribution(*complete)
+            figure.savefig(partial / "distribution.png", dpi=150)
+            plt.close(figure)
         partial.chmod(0o755)
         partial.rename(out)
     except BaseException:

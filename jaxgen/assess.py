@@ -121,7 +121,7 @@ class _Run:
 
     def __init__(self, key: Key, job: Job, data: Data, plan: Plan, shape: tuple[int, int], keep: str, chunk: int | None):
         self.key, self.job, self.plan, self.shape, self.chunk = key, job, plan, shape, chunk
-        x, y = np.asarray(data.x, job.dtype), np.asarray(data.y, job.dtype)
+        x, y = _cast(data, job.dtype)
         self.x, self.y = (x[None], y[None]) if job.one_data_set else (x, y)
         self.budget = _Budget.of(job)
         self.budget.refuse_if_too_large(shape[0] * shape[1] * plan.n * x.itemsize if keep == "cases" else 0, job.learner)
@@ -222,6 +222,16 @@ class _Run:
         reasons = ("its loss is not finite (the training diverged, or a value overflowed)", *getattr(self.job.learner, "failures", ()))
         info = {name: out(value) for name, value in self.info.items()}
         return Losses(out(self.test_mean), out(self.train_mean), plan, learner, loss, out(self.failure), reasons, out(self.values), info)
+
+
+def _cast(data: Data, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """x and y in the type of the fits."""
+    with np.errstate(over="ignore"):
+        x, y = data.x.astype(dtype, copy=False), data.y.astype(dtype, copy=False)
+    for symbol, values, wide in (("x", x, data.x), ("y", y, data.y)):
+        if not np.isfinite(values).all():
+            raise ValueError(f"expected numbers that {dtype} can hold, got up to {np.abs(wide).max():.3g} in {symbol}; change the unit, or enable 64 bits (JAX_ENABLE_X64=1)")
+    return x, y
 
 
 def _even(total: int, most: int) -> int:

@@ -8,12 +8,15 @@ from jaxgen.types import Key
 
 
 def require(key: Key) -> Key:
-    """The key itself, if it is one typed key.
+    """The key itself, if it is one typed key of JAX's default kind.
 
     Raises:
-      TypeError: it is an integer, a raw key of the old style, or an array of keys.
+      TypeError: it is an integer, a raw key of the old style, an array of keys, or of a kind whose numbers depend on the size of a batch.
     """
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ():
+        kind = str(jax.random.key_impl(key))
+        if kind != "threefry2x32":
+            raise TypeError(f"expected a key of the kind threefry2x32, got {kind}, whose numbers depend on the size of a batch; write jax.random.key(0, impl='threefry2x32')")
         return key
     got = f"the integer {key}" if isinstance(key, int | np.integer) else f"{type(key).__name__} of shape {list(getattr(key, 'shape', []))} and dtype {getattr(key, 'dtype', 'none')}"
     seed = key if isinstance(key, int | np.integer) else 0

@@ -49,7 +49,7 @@ def page(losses: Sequence[Losses]) -> str:
     """
     table = summaries(losses).to_string(float_format=lambda v: f"{v:.5g}")
     lines = [f"{losses[0].resamples} resamplings, {losses[0].plan.scheme}", f"G, {losses[0].loss} loss; error: Monte Carlo standard error of avr, from having drawn these splits only", table, ""]
-    lines += [f"{one.learner}: {one.dropped} failed rows left out" for one in losses if one.dropped]
+    lines += [f"{dropped} resamplings left out, in which a training failed" for dropped in {one.dropped for one in losses} - {0}]
     try:
         lines += [str(comparison) for comparison in comparisons(losses)]
     except ValueError as trouble:

@@ -84,6 +84,8 @@ class Data:
         Raises:
           ValueError: x [*Q, N, D] and y [*Q, N, K] do not belong together, names do not fit, or a value is not finite.
         """
+        if self.x.dtype.kind != "f" or self.y.dtype.kind != "f":
+            raise ValueError(f"expected x and y as floating numbers, got {self.x.dtype} and {self.y.dtype}; make the data with datasets.from_arrays")
         if self.x.ndim not in (2, 3) or self.y.ndim != self.x.ndim or self.x.shape[:-1] != self.y.shape[:-1]:
             raise ValueError(f"expected x [N, D] and y [N, K] (or both with one leading axis Q) of the same cases, got x {list(self.x.shape)} and y {list(self.y.shape)}; give one row per case")
         if self.n == 0 or self.y.shape[-1] == 0:
@@ -291,17 +293,19 @@ class Losses:
             raise IndexError("expected losses with a leading axis Q to choose a set from, got those of a single data set; use them as they are")
         return self._pick((q,), self.plan if self.plan.sets is None else self.plan[q])
 
-    def without_failed(self) -> "Losses":
+    def without_failed(self, *others: "Losses") -> "Losses":
         """These losses without the failed rows, whose number is kept in `dropped`: G [R - failed], and so on.
 
+        Args:
+          others: losses on the same plan, whose failed rows are left out too, so that all still compare row by row.
         Raises:
           ValueError: all rows failed, or there are several data sets (choose one first).
         """
         if self.sets is not None:
             raise ValueError(f"expected the losses of one data set, got those of {self.sets}, whose rows would no longer align; choose one with losses[q]")
-        good = ~self.failed
+        good = ~np.any([one.failed for one in (self, *others)], axis=0)
         if not good.any():
-            raise ValueError(f"expected a row that went well, got {self.resamples} failed rows of {self.learner}: {self._failures()}")
+            raise ValueError(f"expected a row that went well, got {self.resamples} failed rows of {self.learner}{' and others' if others else ''}: {self._failures()}")
         plan = replace(
             self.plan,
             train=self.train[good],

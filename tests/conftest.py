@@ -3,6 +3,7 @@
 import os
 
 import jax
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -16,3 +17,11 @@ def dtype(request):
     """Runs a test in both precisions; the floating type that fits then have."""
     with jax.enable_x64(request.param == 64):
         yield np.dtype(f"float{request.param}")
+
+
+@pytest.fixture
+def own_messages():
+    """Turns the enforcement of annotations off, which would speak before the messages of the package."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

@@ -3,20 +3,11 @@
 import math
 
 import jax
-import jaxtyping
 import numpy as np
 import pytest
 
 from jaxgen import algebraic, assess, learn, loss, resample, simulate
 from jaxgen.types import Losses
-
-
-@pytest.fixture
-def own_messages():
-    """Turns the enforcement of annotations off, which would speak before the messages of the package."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def full_fit(apparent, n=20, plan=None, loss="squared", failed=False):

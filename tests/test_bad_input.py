@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass, replace
 
 import jax
-import jaxtyping
 import numpy as np
 import pytest
 
@@ -18,14 +17,6 @@ SETS = simulate.linear_ar(KEY, 3, 12, 2).data
 PLAN = resample.leave_out(KEY, 12, 0.25, 5)
 ONES, NONE = np.ones((2, 12), np.uint8), np.zeros((2, 12), np.uint8)
 MEAN = learn.Mean()
-
-
-@pytest.fixture(autouse=True)
-def own_messages():
-    """Turns the enforcement of annotations off, which would speak before the messages of the package."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def spoiled(field, place, value, data=GOOD):
@@ -66,6 +57,8 @@ DATA = {
     "NaN in y": (lambda: run(spoiled("y", (4, 0), math.nan)), ValueError, r"got nan in y, column 0 \('y'\), case 4"),
     "-inf in y": (lambda: run(spoiled("y", (4, 0), -math.inf)), ValueError, r"got -inf in y, column 0 \('y'\), case 4"),
     "NaN in one of several sets": (lambda: run(spoiled("x", (2, 4, 1), math.nan, SETS)), ValueError, r"got nan in x, column 1 \('x2'\), case 4"),
+    "objects in x": (lambda: run(replace(GOOD, x=GOOD.x.astype(object))), ValueError, "x and y as floating numbers, got object and float64; make the data with datasets.from_arrays"),
+    "too large for 32 bits": (lambda: run(spoiled("x", (4, 1), 1e39)), ValueError, r"numbers that float32 can hold, got up to 1e\+39 in x; change the unit, or enable 64 bits"),
     "NaN in a class": (lambda: run(Data(GOOD.x, np.eye(12)[:, :2] * math.nan, GOOD.names, classes=("no", "yes"))), ValueError, r"got nan in y, column 0 \('no'\), case 0"),
     "y of fewer cases": (lambda: run(replace(GOOD, y=GOOD.y[:-1])), ValueError, r"of the same cases, got x \[12, 2\] and y \[11, 1\]; give one row per case"),
     "y without its axis": (lambda: run(replace(GOOD, y=GOOD.y[:, 0])), ValueError, r"expected x \[N, D\] and y \[N, K\] .*, got x \[12, 2\] and y \[12\]"),
@@ -115,6 +108,7 @@ LEARNERS = {
 CALLS = {
     "an integer as a key": (lambda: run(key=3), TypeError, r"one random key, got the integer 3; write jax\.random\.key\(3\)"),
     "a NumPy integer as a key": (lambda: run(key=np.int64(3)), TypeError, r"one random key, got the integer 3; write jax\.random\.key\(3\)"),
+    "a key of another kind": (lambda: run(key=jax.random.key(3, impl="rbg")), TypeError, "the kind threefry2x32, got rbg, whose numbers depend on the size of a batch"),
     "a key of the old style": (lambda: run(key=jax.random.PRNGKey(3)), TypeError, r"one random key, got ArrayImpl of shape \[2\] and dtype uint32; write jax\.random\.key\(0\)"),
     "several keys": (lambda: run(key=jax.random.split(KEY, 3)), TypeError, r"one random key, got \w*Array\w* of shape \[3\] and dtype key<fry>; write jax\.random\.key\(0\)"),
     "no key": (lambda: run(key=None), TypeError, "one random key, got NoneType"),
@@ -130,7 +124,7 @@ BAD = DATA | PLANS | LEARNERS | CALLS
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_named(case):
+def test_bad_input_is_named(case, own_messages):
     call, exception, message = BAD[case]
     with pytest.raises(exception, match=message) as caught:
         call()

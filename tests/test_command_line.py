@@ -168,8 +168,8 @@ def test_failed_fits_are_counted_explained_and_saved(order, fragile, folder, cap
 def test_failed_fits_can_be_left_out(fragile, folder, capsys):
     assert main([*fragile, "--drop-failed", "--out", "out"]) == 0
     printed = capsys.readouterr().out
-    assert "LeastSquares(): 1 failed rows left out" in printed
-    assert "no comparison: expected both learners on the same resamplings" in printed
+    assert "1 resamplings left out, in which a training failed" in printed
+    assert "corrected resampled t-test" in printed, "of the rows that both learners were trained on"
     assert names(folder / "out") == FILES
     assert store.load(folder / "out" / "losses-1.npz").failed.sum() == 1, "saved as they were"
     assert pd.read_csv(folder / "out" / "summary.csv").shape[0] == 2

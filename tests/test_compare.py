@@ -3,7 +3,6 @@
 import math
 
 import jax
-import jaxtyping
 import numpy as np
 import pytest
 import scipy.stats
@@ -19,14 +18,6 @@ KEY, OTHER = jax.random.key(0), jax.random.key(1)
 ALTERNATIVES = pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 EXACT = {"rtol": 1e-12, "atol": 1e-13}
 """The same few operations in another order; the atol is for p-values and limits near 0 among numbers near 1."""
-
-
-@pytest.fixture
-def own_messages():
-    """Turns the enforcement of annotations off, which would speak before the messages of the package."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def losses(g, plan, learner="first", loss="squared", failed=()):
@@ -339,7 +330,9 @@ REFUSED = {
     "test cases counted twice": (resample.from_weights(1 - HALF, 2 * HALF), "cases drawn more than once"),
     "nested_pairs": (resample.nested_pairs(KEY, 20, folds=4), "rows of several kinds in one design; use leave_out or k_fold"),
     "paired_halves": (resample.paired_halves(KEY, 40, pairs=2, resamples=3), "rows of several kinds in one design"),
-    "task_instances": (resample.task_instances(40, 5, instances=4), "rows that share no case, which need no correction; use paired_t"),
+    "task_instances": (resample.task_instances(40, 5, instances=4), "training sets that do not overlap, which need no correction; use paired_t if"),
+    "common test set": (resample.task_instances(40, 5, instances=4, common=True), "training sets that do not overlap"),
+    "no shared case": (resample.from_weights(np.eye(4)[:2], np.eye(4)[2:]), "rows that share no case, which need no correction; use paired_t"),
 }
 
 

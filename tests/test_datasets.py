@@ -4,7 +4,6 @@ import gzip
 import urllib.error
 from pathlib import Path
 
-import jaxtyping
 import numpy as np
 import pandas as pd
 import pytest
@@ -395,14 +394,6 @@ def test_openml_errors(monkeypatch, fetch, error, message):
 # --- bad inputs
 
 
-@pytest.fixture
-def no_enforcement():
-    """Calls with wrong types reach the checks, as they do outside these tests."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
-
-
 def arrays(x=X, y=Y, **options):
     return lambda folder: datasets.from_arrays(x, y, **options)
 
@@ -553,7 +544,7 @@ def cut_off(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.usefixtures("no_enforcement")
+@pytest.mark.usefixtures("own_messages")
 @pytest.mark.parametrize(("call", "message"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
 def test_bad_input_has_its_sentence(tmp_path, call, message):
     with pytest.raises(ValueError, match=message) as error:

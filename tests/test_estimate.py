@@ -4,7 +4,6 @@ import math
 import statistics
 
 import jax
-import jaxtyping
 import numpy as np
 import pytest
 import scipy.stats
@@ -16,14 +15,6 @@ from jaxgen.types import Losses
 
 EXACT = {"rtol": 1e-12, "atol": 1e-14}
 """Sums of at most 200 numbers near 1 in another order: some hundred roundings of 1e-16."""
-
-
-@pytest.fixture
-def own_messages():
-    """Turns the enforcement of annotations off, which would speak before the messages of the package."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def draws(*shape):

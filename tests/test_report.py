@@ -68,7 +68,7 @@ def test_the_page_says_why_there_is_no_comparison():
 
 def test_the_page_says_how_many_rows_were_left_out():
     page = report.page([MEAN, losses("LeastSquares()", 1, dropped=3)])
-    assert "LeastSquares(): 3 failed rows left out" in page
+    assert "3 resamplings left out, in which a training failed" in page
     assert "Mean():" not in page
 
 

@@ -4,7 +4,6 @@ import math
 from itertools import combinations
 
 import jax
-import jaxtyping
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -45,14 +44,6 @@ SCHEMES = {
 every_scheme = pytest.mark.parametrize("name", SCHEMES)
 properties = settings(derandomize=True, deadline=None, max_examples=60)
 seeds = st.integers(0, 2**32 - 1)
-
-
-@pytest.fixture
-def own_messages():
-    """Turns the enforcement of annotations off, which would speak before the messages of the package."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def same(a: Plan, b: Plan) -> bool:

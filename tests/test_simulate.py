@@ -3,7 +3,6 @@
 import math
 
 import jax
-import jaxtyping
 import numpy as np
 import pytest
 import scipy.linalg
@@ -12,14 +11,6 @@ import scipy.stats
 from jaxgen import algebraic, assess, learn, resample, simulate
 
 KEY, OTHER = jax.random.key(0), jax.random.key(1)
-
-
-@pytest.fixture
-def own_messages():
-    """Turns the enforcement of annotations off, which would speak before the messages of the package."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def whitened(system):

@@ -103,7 +103,8 @@ def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", l
       Comparison, each number [*Q].
     Raises:
       ValueError: different plans or losses, failed rows, fewer than 2 rows, an unknown alternative, or a plan that the
-        test is not made for: bootstrap counts, test cases that were trained on, disjoint training sets, or rows of several kinds.
+        test is not made for: bootstrap counts, test cases that were trained on, instances of a DELVE task, rows of several kinds, or
+        rows that share no case.
     """
     differences = _differences(first, second)
     plan = first.plan
@@ -158,6 +159,8 @@ def _refuse_unfit(plan: Plan) -> None:
         trouble = "cases drawn more than once (a bootstrap), for which no correction is known; use leave_out or k_fold"
     elif np.any((plan.train > 0) & (plan.test > 0)):
         trouble = "rows tested on cases that they were trained on; use leave_out or k_fold"
+    elif "instance" in plan.labels:
+        trouble = "training sets that do not overlap, which need no correction; use paired_t if the test sets do not overlap either"
     elif {"pair", "first"} & set(plan.labels):
         trouble = "rows of several kinds in one design; use leave_out or k_fold"
     elif not _overlap(plan):
