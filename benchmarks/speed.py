@@ -19,7 +19,6 @@ import numpy as np
 import sklearn
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneOut, ShuffleSplit, cross_val_score
-from threadpoolctl import threadpool_limits
 
 import jaxgen as jg
 from jaxgen import datasets, learn, resample, simulate
@@ -54,10 +53,14 @@ def machine():
 
 
 def medians(ways, rounds):
-    """Median seconds of each way, all run in turn in every round, after one round that is not counted."""
+    """Median seconds of each way, all run in turn in every round, after one round that is not counted.
+
+    The pause lets the waiting threads of one way's BLAS go to sleep before the next begins.
+    """
     seconds = {name: [] for name in ways}
     for number in range(rounds + 1):
         for name, run in ways.items():
+            time.sleep(0.3)
             start = time.perf_counter()
             run()
             if number:
@@ -66,7 +69,18 @@ def medians(ways, rounds):
 
 
 def numpy_solve(x, y, train, block=10):
-    """Losses [Q, R, N] by NumPy: weighted normal equations of many rows at once, all made by one matrix product a data set."""
+    """Losses [Q, R, N] by NumPy: weighted normal equations, made and solved for many rows at once."""
+    losses = np.empty(train.shape, x.dtype)
+    for start in range(0, len(x), block):
+        part = slice(start, start + block)
+        weighted = train[part].astype(x.dtype)[..., None] * x[part, None]
+        grams, moments = weighted.swapaxes(-1, -2) @ x[part, None], weighted.swapaxes(-1, -2) @ y[part, None]
+        losses[part] = ((y[part, None] - x[part, None] @ np.linalg.solve(grams, moments)) ** 2)[..., 0]
+    return losses
+
+
+def numpy_products(x, y, train, block=10):
+    """The same with the equations of all rows of a data set from one matrix product of the weights and the products of inputs."""
     losses = np.empty(train.shape, x.dtype)
     for start in range(0, len(x), block):
         part = slice(start, start + block)
@@ -76,12 +90,6 @@ def numpy_solve(x, y, train, block=10):
         weights = np.linalg.solve(grams, (w @ (x[part] * y[part]))[..., None])[..., 0]
         losses[part] = (y[part, :, 0][:, None] - weights @ x[part].swapaxes(1, 2)) ** 2
     return losses
-
-
-def one_blas_thread(x, y, train):
-    """The same where the products are too small to gain from threads that wait for each other."""
-    with threadpool_limits(1):
-        return numpy_solve(x, y, train)
 
 
 def matmul_rate(size=2000):
@@ -105,9 +113,10 @@ def linear():
         "jaxgen.assess, plan drawn anew": lambda: jg.assess(
             jax.random.key(0), learner, system.data, resample.leave_out(jax.random.key(3), N, FRACTION, RESAMPLES, sets=SETS)
         ),
-        "NumPy batched solve (32 bits)": lambda: numpy_solve(x32, y32, plan.train),
-        "NumPy, BLAS held to one thread": lambda: one_blas_thread(x32, y32, plan.train),
         "NumPy batched solve (64 bits)": lambda: numpy_solve(x64, y64, plan.train),
+        "NumPy batched solve (32 bits)": lambda: numpy_solve(x32, y32, plan.train),
+        "NumPy, shared products (64 bits)": lambda: numpy_products(x64, y64, plan.train),
+        "NumPy, shared products (32 bits)": lambda: numpy_products(x32, y32, plan.train),
         "scikit-learn cross_val_score": lambda: cross_val_score(LinearRegression(fit_intercept=False), x64[0], y64[0, :, 0], cv=splits, scoring="neg_mean_squared_error"),
     }
     fits = {name: RESAMPLES if "scikit" in name else SETS * RESAMPLES for name in ways}
