@@ -146,7 +146,8 @@ class _Run:
         """The shape (data sets, rows) of a chunk, and all chunks."""
         sets, rows = self.shape
         devices = len(self.job.devices)
-        most = self.chunk or self.budget.rows(sets * rows)
+        least = min(rows, _SHARED_ROWS) if self.job.together else 1  # below it the work that rows share would be done too often
+        most = self.chunk or max(least, self.budget.rows(sets * rows))
         by_set, by_row = _even(sets, max(1, most // rows)), _even(rows, min(rows, most))
         if by_set > 1:
             by_set += -by_set % devices
