@@ -108,6 +108,7 @@ LEARNERS = {
 CALLS = {
     "an integer as a key": (lambda: run(key=3), TypeError, r"one random key, got the integer 3; write jax\.random\.key\(3\)"),
     "a NumPy integer as a key": (lambda: run(key=np.int64(3)), TypeError, r"one random key, got the integer 3; write jax\.random\.key\(3\)"),
+    "a negative ridge": (lambda: run(learner=learn.LeastSquares(ridge=-1.0)), ValueError, r"a ridge of at least 0, got -1\.0; give 0 for none"),
     "a key of another kind": (lambda: run(key=jax.random.key(3, impl="rbg")), TypeError, "the kind threefry2x32, got rbg, whose numbers depend on the size of a batch"),
     "a key of the old style": (lambda: run(key=jax.random.PRNGKey(3)), TypeError, r"one random key, got ArrayImpl of shape \[2\] and dtype uint32; write jax\.random\.key\(0\)"),
     "several keys": (lambda: run(key=jax.random.split(KEY, 3)), TypeError, r"one random key, got \w*Array\w* of shape \[3\] and dtype key<fry>; write jax\.random\.key\(0\)"),

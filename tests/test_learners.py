@@ -193,6 +193,19 @@ def test_rows_that_the_shared_basis_cannot_solve_are_solved_alone(dtype):
         assert relative_error(np.sqrt(losses.values[j][mask]), np.abs(y - want)[mask, 0]) < (2e-3 if dtype == np.float32 else 1e-8), j
 
 
+def test_many_inputs_and_many_left_out(dtype):
+    """Down-dating by 17 cases and elimination of 71 unknowns, both too many to unroll, against NumPy's least squares."""
+    random = np.random.default_rng(1)
+    x = random.normal(size=(170, 70))
+    data = Data(x, x[:, :1] + random.normal(size=(170, 1)), tuple(f"x{i}" for i in range(70)))
+    for plan in (resample.k_fold(jax.random.key(0), 170, folds=10), resample.leave_out(jax.random.key(0), 170, 0.2, 9)):
+        losses = assess(jax.random.key(0), learn.LeastSquares(), data, plan)
+        design = np.hstack([np.ones((170, 1)), x])
+        for j, mask in enumerate(plan.train > 0):
+            want = np.abs(data.y - design @ np.linalg.lstsq(design[mask], data.y[mask], rcond=None)[0])[:, 0]
+            assert relative_error(np.sqrt(losses.values[j]), want) < EXACT[dtype]
+
+
 def test_dependent_inputs_fail_with_their_reason_and_spoil_no_neighbour(dtype):
     data = problem(9, d=5, k=1)
     x = np.hstack([data.x, np.zeros((40, 1))])

@@ -213,17 +213,16 @@ def _eliminated(cases: Float[Array, "n p"], penalty: Float[Array, "s p"], w: Flo
     constant = penalty.T @ penalty
     if p <= _UNROLL:
         products = (cases[:, :, None] * cases[:, None, :]).reshape(n, p * p)
-        return _gauss((products.T @ w.T).reshape(p, p, len(w)) + constant[:, :, None])
+        return _solver((products.T @ w.T).reshape(p, p, len(w)) + constant[:, :, None])
     grams = jnp.einsum("np,rn,nq->rpq", cases, w, cases) + constant[None]
-    factor = jnp.linalg.cholesky(grams)
-    return lambda b: jnp.moveaxis(jax.vmap(lambda c, d: jax.scipy.linalg.cho_solve((c, True), d))(factor, jnp.moveaxis(b, -1, 0)), 0, -1)
+    return _solver(jnp.moveaxis(grams, 0, -1))
 
 
 def _downdated(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int) -> Solve:
     """The same solver for rows that leave out a few cases C of all: I + basis_C' (I - H_CC)^-1 basis_C, H = basis basis'."""
     absent, where = lax.top_k(1 - w, max(1, left_out))
     rows = jnp.transpose(cases[where] * absent[:, :, None], (1, 2, 0))
-    inner = _gauss(jnp.eye(len(rows), dtype=w.dtype)[:, :, None] - jnp.einsum("ipr,jpr->ijr", rows, rows))
+    inner = _solver(jnp.eye(len(rows), dtype=w.dtype)[:, :, None] - jnp.einsum("ipr,jpr->ijr", rows, rows))
 
     def solve(b: Float[Array, "p K R"]) -> Float[Array, "p K R"]:
         return b + jnp.einsum("ipr,ikr->pkr", rows, inner(jnp.einsum("ipr,pkr->ikr", rows, b)))
@@ -231,13 +230,16 @@ def _downdated(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int
     return solve
 
 
-def _gauss(matrices: Float[Array, "m m R"]) -> Solve:
-    """Gaussian elimination of R symmetric positive definite systems, unrolled, with the systems on the last axis.
+def _solver(matrices: Float[Array, "m m R"]) -> Solve:
+    """Solver of R symmetric positive definite systems: unrolled elimination with the systems on the last axis, or LAPACK if they are large.
 
     No pivoting is needed; a matrix that is not positive definite gives non-finite or useless solutions, which
     the caller's check of the refinement step finds.
     """
     m = len(matrices)
+    if m > _UNROLL:
+        factor = jnp.linalg.cholesky(jnp.moveaxis(matrices, -1, 0))
+        return lambda b: jnp.moveaxis(jax.vmap(lambda c, d: jax.scipy.linalg.cho_solve((c, True), d))(factor, jnp.moveaxis(b, -1, 0)), 0, -1)
     uppers = []
     for _ in range(m):
         upper = matrices[0] / matrices[0, 0][None]

@@ -84,7 +84,7 @@ def paired_t(first: Losses, second: Losses, alternative: str = "two-sided", leve
     differences = _differences(first, second)
     note = ""
     if _overlap(first.plan):
-        note = "the resamplings share cases, so this error is too small and has no lower limit as resamples grow; use corrected_t"
+        note = "the resamplings share cases, so this standard error is too small and the rate of false rejections has no upper limit as resamples grow; use corrected_t"
     describe = ("paired t-test", "Larsen & Hansen 1995, eq. 9", "the mean difference over training sets of this size")
     return _t_test(describe, first, second, differences, lambda r: 1 / r, alternative, level, note)
 
