@@ -2,17 +2,41 @@
 
 import ast
 
+from jaxgen import loss
+from jaxgen.learn.descent import Descent, Optax
 from jaxgen.learn.linear import LeastSquares, LinearFit, Mean
+from jaxgen.learn.network import MLP, PerTask
+from jaxgen.learn.objective import L1, L2, Objective, Sparse, Tied
+from jaxgen.learn.wrap import Augmented, EarlyStopped, Ensemble, Normalised
 from jaxgen.types import Learner
 
-__all__ = ["LeastSquares", "LinearFit", "Mean", "from_text"]
+__all__ = [
+    "L1",
+    "L2",
+    "MLP",
+    "Augmented",
+    "Descent",
+    "EarlyStopped",
+    "Ensemble",
+    "LeastSquares",
+    "LinearFit",
+    "Mean",
+    "Normalised",
+    "Objective",
+    "Optax",
+    "PerTask",
+    "Sparse",
+    "Tied",
+    "from_text",
+]
 
-_SHORT = {"linear": "LeastSquares()", "mean": "Mean()"}
-_CLASSES = {"LeastSquares": LeastSquares, "Mean": Mean}
+_SHORT = {"linear": "LeastSquares()", "mean": "Mean()", "network": "Normalised(base=Descent())"}
+_LEARNERS = (LeastSquares, Mean, Descent, Normalised, EarlyStopped, Ensemble)
+_CLASSES = {made.__name__: made for made in (*_LEARNERS, MLP, PerTask, Objective, Optax, L1, L2, Sparse, Tied)}
 
 
 def from_text(text: str) -> Learner:
-    """The learner that a text describes: what `repr` printed, or a short name (linear, mean).
+    """The learner that a text describes: what `repr` printed, or a short name (linear, mean, network).
 
     Only learners of this package with literal arguments are made; nothing else in the text is run.
 
@@ -24,17 +48,24 @@ def from_text(text: str) -> Learner:
       ValueError: the text describes no learner of this package.
     """
 
-    def build(node: ast.expr) -> Learner:
+    def build(node: ast.expr):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CLASSES:
             values = [argument(value) for value in node.args]
             return _CLASSES[node.func.id](*values, **{word.arg: argument(word.value) for word in node.keywords if word.arg})
         raise ValueError(text)
 
     def argument(node: ast.expr):
+        if isinstance(node, ast.Tuple):
+            return tuple(map(argument, node.elts))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "loss":
+            return getattr(loss, node.attr)
         return build(node) if isinstance(node, ast.Call) else ast.literal_eval(node)
 
     try:
-        return build(ast.parse(_SHORT.get(text.strip(), text).strip(), mode="eval").body)
-    except (ValueError, TypeError, SyntaxError):
-        known = ", ".join([*_SHORT, *(f"{name}(...)" for name in _CLASSES)])
+        learner = build(ast.parse(_SHORT.get(text.strip(), text).strip(), mode="eval").body)
+        if not isinstance(learner, _LEARNERS):
+            raise ValueError(text)
+        return learner
+    except (ValueError, TypeError, SyntaxError, AttributeError):
+        known = ", ".join([*_SHORT, *(f"{made.__name__}(...)" for made in _LEARNERS)])
         raise ValueError(f"expected a learner ({known}), got {text!r}; write for example 'LeastSquares(ridge=1.0)'") from None

@@ -1,0 +1,390 @@
+"""Learners that hold a learner: normalised, stopped early, an ensemble, on augmented data. Nesting makes one larger batch, not a loop."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PyTree
+
+from jaxgen.learn.iterate import Watched
+from jaxgen.loss import squared
+from jaxgen.types import Data, Key, Loss, Params, Plan, Value
+
+Watch = Callable[[Params, Any], Float[Array, ""]]
+
+
+@dataclass(frozen=True, repr=False)
+class _Wrapper(Value):
+    """What all wrappers pass on to the learner they hold."""
+
+    base: Any = None
+
+    @property
+    def classifies(self) -> bool:
+        """Whether targets must be zeros and ones."""
+        return getattr(self.base, "classifies", False)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The sentences of the learner inside."""
+        return getattr(self.base, "failures", ())
+
+    def check(self, data: Data, plan: Plan) -> None:
+        """Refuses what the learner inside refuses.
+
+        Raises:
+          TypeError: there is no learner inside.
+          ValueError: as that learner says.
+        """
+        if isinstance(self.base, type) or not (hasattr(self.base, "fit") and hasattr(self.base, "predict")):
+            raise TypeError(f"expected {type(self).__name__} to hold a learner, got {self.base!r}; write for example {type(self).__name__}(learn.Descent())")
+        if hasattr(self.base, "check"):
+            self.base.check(data, plan)
+
+    def _failure(self, params: Params) -> Int[Array, ""]:
+        """What the learner inside says of its parameters."""
+        return getattr(self.base, "failure", lambda p: jnp.zeros((), jnp.int32))(params)
+
+    def _diagnose(self, params: Params) -> dict[str, Array]:
+        return getattr(self.base, "diagnose", lambda p: {})(params)
+
+
+class Standard(NamedTuple):
+    """Parameters of a learner and the units it works in: centre and scale of the inputs [D] and the targets [K]."""
+
+    base: Params
+    x_centre: Float[Array, "*S D"]
+    x_scale: Float[Array, "*S D"]
+    y_centre: Float[Array, "*S K"]
+    y_scale: Float[Array, "*S K"]
+
+
+@dataclass(frozen=True, repr=False)
+class Normalised(_Wrapper):
+    """A learner whose inputs and targets are centred and scaled, by the training cases only; its predictions are in the target's units.
+
+    The targets of a learner that classifies are left as they are. A column without spread is centred and not scaled.
+
+    Attributes:
+      base: the learner.
+      how: "delve": minus the median, divided by the sum of absolute deviations from it over (n - 1), as DELVE does;
+        "standard": minus the mean, divided by the standard deviation with divisor n; "none".
+    """
+
+    how: str = "delve"
+
+    def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None) -> Standard:
+        """The learner inside, trained in normalised units; `start` is for it."""
+        units = self._units(x, y, w)
+        extra = {} if start is None else {"start": start}
+        return units._replace(base=self.base.fit(key, *_normal(units, x, y), w, **extra))
+
+    def path(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Standard:
+        """The networks that the learner inside saves, every array with a leading axis [S]."""
+        units = self._units(x, y, w)
+        path = self.base.path(key, *_normal(units, x, y), w)
+        return jax.tree.map(lambda unit: jnp.broadcast_to(unit, (len(jax.tree.leaves(path)[0]), *unit.shape)), units._replace(base=None))._replace(base=path)
+
+    def watched(self, key, x, y, w, watch: Watch, patience: float | None = None, stretch: float = 1.0, start: PyTree = None) -> Watched:
+        """The best of the networks that the learner inside saves; see `Descent.watched`, errors [S]."""
+        units = self._units(x, y, w)
+        found = self.base.watched(key, *_normal(units, x, y), w, lambda params, iteration: watch(units._replace(base=params), iteration), patience, stretch, start)
+        return found._replace(best=units._replace(base=found.best))
+
+    def predict(self, params: Standard, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
+        """Predicted targets, in the units of y."""
+        x = (x - params.x_centre[None]) / params.x_scale[None]
+        return self.base.predict(params.base, x) * params.y_scale[None] + params.y_centre[None]
+
+    def failure(self, params: Standard) -> Int[Array, ""]:
+        """As of the learner inside, []."""
+        return self._failure(params.base)
+
+    def diagnose(self, params: Standard) -> dict[str, Array]:
+        """As of the learner inside."""
+        return self._diagnose(params.base)
+
+    def check(self, data: Data, plan: Plan) -> None:
+        """Refuses an unknown way to normalise, and what the learner inside refuses.
+
+        Raises:
+          ValueError: `how` is unknown, or as the learner inside says.
+        """
+        if self.how not in _HOW:
+            raise ValueError(f"expected how among {', '.join(_HOW)}, got {self.how!r}; choose one of them")
+        super().check(data, plan)
+
+    def _units(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Standard:
+        return Standard(None, *_HOW[self.how](x, w), *_HOW["none" if self.classifies else self.how](y, w))
+
+
+def _normal(units: Standard, x: Float[Array, "n D"], y: Float[Array, "n K"]) -> tuple[Float[Array, "n D"], Float[Array, "n K"]]:
+    return (x - units.x_centre[None]) / units.x_scale[None], (y - units.y_centre[None]) / units.y_scale[None]
+
+
+Units = tuple[Float[Array, " D"], Float[Array, " D"]]
+
+
+def _by_median(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
+    """Median (mean of the middle two) and sum of absolute deviations over (n - 1), of cases repeated by their weights."""
+    order = jnp.argsort(jnp.where((w > 0)[:, None], x, jnp.inf), axis=0)
+    ranked, below = jnp.take_along_axis(x, order, axis=0), jnp.cumsum(w[order], axis=0)
+    total = jnp.sum(w)
+
+    def at(place: Float[Array, ""]) -> Float[Array, "1 D"]:
+        """The value at a place, from 0, in the sorted list of repeated cases."""
+        return jnp.take_along_axis(ranked, jnp.argmax(below > place, axis=0)[None], axis=0)
+
+    centre = (at(jnp.floor((total - 1) / 2)) + at(jnp.floor(total / 2)))[0] / 2
+    deviations = jnp.sum(jnp.where((w > 0)[:, None], jnp.abs(x - centre[None]), 0) * w[:, None], axis=0)
+    return centre, _nonzero(deviations / jnp.maximum(total - 1, 1))
+
+
+def _by_mean(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
+    """Mean and standard deviation with divisor n."""
+    used, share = (w > 0)[:, None], (w / jnp.sum(w))[:, None]
+    centre = jnp.sum(jnp.where(used, x, 0) * share, axis=0)
+    spread = jnp.sqrt(jnp.sum(jnp.where(used, jnp.square(x - centre[None]), 0) * share, axis=0))
+    rounding = 4 * float(jnp.finfo(x.dtype).eps)
+    return centre, jnp.where(spread > rounding * jnp.abs(centre), spread, 1)
+
+
+def _unchanged(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
+    return jnp.zeros_like(x, shape=x.shape[1:]), jnp.ones_like(x, shape=x.shape[1:])
+
+
+def _nonzero(scale: Float[Array, " D"]) -> Float[Array, " D"]:
+    return jnp.where(scale > 0, scale, 1)
+
+
+_HOW = {"delve": _by_median, "standard": _by_mean, "none": _unchanged}
+
+
+class Stopped(NamedTuple):
+    """Networks stopped early: M members, the iteration that each comes from [M], and all errors on validation cases [M, S]."""
+
+    members: Params
+    iteration: Int[Array, "*S M"]
+    errors: Float[Array, "*S M saves"]
+
+
+@dataclass(frozen=True, repr=False)
+class EarlyStopped(_Wrapper):
+    """Early stopping by validation cases split off the training cases; the prediction is the mean of all members.
+
+    The cases (a case of weight 2 is one case) are put in random order and cut into equal portions, within one; member q learns from
+    all portions but q, and of its saved networks the one with the least mean loss on portion q is taken, the first of equals (Neal 1998,
+    section 3.3, with four folds). Validation cases never touch a gradient, a statistic or an augmented copy.
+
+    Attributes:
+      base: a learner with saved networks: Descent, Conjugate, or one wrapped by Normalised or Augmented.
+      folds: portions, and members.
+      share: one split, in place of the folds, that validates on this share of the cases (at least one).
+      patience: training ends at the first save beyond `stretch` times the best iteration so far + `patience` iterations;
+        None trains to the end, which is Neal's choice.
+      stretch: see `patience`.
+      refit: one network, trained on all cases to the save nearest (by its logarithm) to the mean of the members' iterations.
+      loss: what validation counts; a function of `jaxgen.loss`.
+    """
+
+    folds: int = 4
+    share: float | None = None
+    patience: float | None = None
+    stretch: float = 1.0
+    refit: bool = False
+    loss: Loss = squared
+
+    def fit(
+        self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None, order: Int[Array, " n"] | None = None
+    ) -> Stopped:
+        """The members.
+
+        Args:
+          key, x, y, w: cases [n, D], [n, K] of weights [n].
+          start: start parameters of the members, with a leading axis [M]; random if None.
+          order: the cases in the order [n] that is cut into portions, those in use first; random if None.
+        Returns:
+          Stopped.
+        """
+        order_key, member_key, refit_key = jax.random.split(key, 3)
+        order = _random_order(order_key, w) if order is None else order
+        used = jnp.sum(w > 0)
+        begin, size, most_left, most_out = self._portions(len(w), used)
+
+        def member(key, begin, size, start):
+            place = jnp.arange(most_left)
+            left, left_used = order[jnp.minimum(jnp.where(place < begin, place, place + size), len(w) - 1)], place < used - size
+            place = jnp.arange(most_out)
+            out, out_used = order[jnp.minimum(begin + place, len(w) - 1)], place < size
+            validate = jnp.where(out_used, w[out], 0)
+            x_out, y_out = (jnp.where(out_used[:, None], a[out], 0) for a in (x, y))
+
+            def error(params, iteration):
+                return jnp.sum(validate * self.loss(y_out, self.base.predict(params, x_out))) / jnp.sum(validate)
+
+            return self.base.watched(key, x[left], y[left], jnp.where(left_used, w[left], 0), error, self.patience, self.stretch, start)
+
+        keys = jax.random.split(member_key, len(begin))
+        best, errors, iteration = jax.vmap(member, in_axes=(0, 0, 0, None if start is None else 0))(keys, begin, size, start)
+        if not self.refit:
+            return Stopped(best, iteration, errors)
+        target = jnp.log(jnp.mean(iteration.astype(x.dtype)))
+        again = self.base.watched(refit_key, x, y, w, lambda params, number: jnp.abs(jnp.log(number.astype(x.dtype)) - target))
+        return Stopped(jax.tree.map(lambda a: a[None], again.best), again.iteration[None], errors)
+
+    def predict(self, params: Stopped, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
+        """Mean of the members' predictions, in the units of y."""
+        return jnp.mean(jax.vmap(lambda p: self.base.predict(p, x))(params.members), axis=0)
+
+    def failure(self, params: Stopped) -> Int[Array, ""]:
+        """1 if a member had no finite validation error at any save, else 0; [].
+
+        A network that diverged after its best iteration is no failure, and one stopped early need not have converged.
+        """
+        return jnp.any(params.iteration == 0).astype(jnp.int32)
+
+    def diagnose(self, params: Stopped) -> dict[str, Array]:
+        """The iteration chosen for each member, [M], all validation errors [M, S], and what the learner inside says, each [M, ...]."""
+        return {**jax.vmap(self._diagnose)(params.members), "iteration": params.iteration, "validation": params.errors}
+
+    def check(self, data: Data, plan: Plan) -> None:
+        """Refuses what cannot be split, and what the learner inside refuses.
+
+        Raises:
+          TypeError: the learner inside saves no networks.
+          ValueError: too few training cases for the portions, or settings outside their range.
+        """
+        super().check(data, plan)
+        if not hasattr(self.base, "watched"):
+            raise TypeError(f"expected a learner that saves networks while it trains, got {self.base!r}; use Descent or Conjugate, also inside Normalised or Augmented")
+        if self.share is None and self.folds < 2:
+            raise ValueError(f"expected at least 2 folds, got {self.folds}; give share=0.25 for a single split")
+        if self.share is not None and not 0 < self.share < 1:
+            raise ValueError(f"expected a share between 0 and 1, got {self.share}; it is the share of the training cases that validates")
+        if self.patience is not None and not (self.patience >= 0 and self.stretch >= 1):
+            raise ValueError(f"expected a patience of at least 0 iterations and a stretch of at least 1, got {self.patience} and {self.stretch}; see EarlyStopped")
+        fewest, needed = int(plan.train_cases.min()), self.folds if self.share is None else 2
+        if fewest < needed:
+            raise ValueError(f"expected at least {needed} training cases to split for {self}, got {fewest} in {plan.scheme}; train on more cases")
+
+    def _portions(self, n: int, used: Int[Array, ""]) -> tuple[Int[Array, " M"], Int[Array, " M"], int, int]:
+        """Where each portion begins among the cases in use and its size, [M] each; the most cases left, and the most left out, of any of at most n."""
+        if self.share is not None:
+            sizes = np.array([min(max(math.ceil(self.share * m - 1e-9), 1), max(m - 1, 1)) for m in range(n + 1)], np.int32)
+            return jnp.zeros(1, jnp.int32), jnp.asarray(sizes)[used][None], int(max(np.arange(n + 1) - sizes)), int(max(sizes))
+        bounds = (jnp.arange(self.folds + 1, dtype=jnp.int32) * used.astype(jnp.int32)) // self.folds
+        return bounds[:-1], bounds[1:] - bounds[:-1], n - n // self.folds, math.ceil(n / self.folds)
+
+
+def _random_order(key: Key, w: Float[Array, " n"]) -> Int[Array, " n"]:
+    """The cases of positive weight in random order, then the others; absent cases change nothing in the order of those in use."""
+    draws = jax.vmap(lambda place: jax.random.bits(jax.random.fold_in(key, place)))(jnp.cumsum(w > 0)) >> 1
+    return jnp.argsort(jnp.where(w > 0, draws, jnp.iinfo(draws.dtype).max))
+
+
+@dataclass(frozen=True, repr=False)
+class Ensemble(_Wrapper):
+    """Members trained on the same cases with different random numbers; the prediction is their mean.
+
+    `Ensemble(EarlyStopped(base, share=1/3), members=10)` draws a split of its own for each member (Rasmussen 1996, in Neal 1998, section 3.3).
+
+    Attributes:
+      base: the learner.
+      members: how many, M.
+    """
+
+    members: int = 10
+
+    def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Params:
+        """The members, every array with a leading axis [M]."""
+        return jax.vmap(lambda k: self.base.fit(k, x, y, w))(jax.random.split(key, self.members))
+
+    def predict(self, params: Params, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
+        """Mean of the members' predictions, in the units of y."""
+        return jnp.mean(jax.vmap(lambda p: self.base.predict(p, x))(params), axis=0)
+
+    def failure(self, params: Params) -> Int[Array, ""]:
+        """The first failure of a member, [], 0 if there is none: a mean over some of the members would be another method."""
+        codes = jax.vmap(self._failure)(params)
+        return codes[jnp.argmax(codes > 0)]
+
+    def diagnose(self, params: Params) -> dict[str, Array]:
+        """What the members say, each [M, ...]."""
+        return jax.vmap(self._diagnose)(params)
+
+    def check(self, data: Data, plan: Plan) -> None:
+        """Refuses an ensemble of none, and what the learner inside refuses.
+
+        Raises:
+          ValueError: fewer than one member, or as the learner inside says.
+        """
+        if self.members < 1:
+            raise ValueError(f"expected at least 1 member, got {self.members}; give the size of the ensemble")
+        super().check(data, plan)
+
+
+@dataclass(frozen=True, repr=False)
+class Augmented(_Wrapper):
+    """A learner whose training cases are joined by transformed copies of themselves (Scott & Variyam, "Data augmentation").
+
+    The copies are made of the cases that the learner is given to train on, so none is ever among test or validation cases;
+    they carry the weights of their originals.
+
+    Attributes:
+      base: the learner.
+      augment: a function of (key, x [D], y [K]) that returns a changed case (x [D], y [K]).
+      copies: copies of every case.
+    """
+
+    augment: Callable[..., Any] = lambda key, x, y: (x, y)
+    copies: int = 1
+
+    def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None) -> Params:
+        """The learner inside, trained on (1 + copies) n cases; `start` is for it."""
+        copy_key, fit_key = jax.random.split(key)
+        extra = {} if start is None else {"start": start}
+        return self.base.fit(fit_key, *self._enlarged(copy_key, x, y, w), **extra)
+
+    def watched(self, key, x, y, w, watch: Watch, patience: float | None = None, stretch: float = 1.0, start: PyTree = None) -> Watched:
+        """The best of the networks that the learner inside saves; see `Descent.watched`, errors [S]."""
+        copy_key, fit_key = jax.random.split(key)
+        return self.base.watched(fit_key, *self._enlarged(copy_key, x, y, w), watch, patience, stretch, start)
+
+    def predict(self, params: Params, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
+        """As of the learner inside."""
+        return self.base.predict(params, x)
+
+    def failure(self, params: Params) -> Int[Array, ""]:
+        """As of the learner inside, []."""
+        return self._failure(params)
+
+    def diagnose(self, params: Params) -> dict[str, Array]:
+        """As of the learner inside."""
+        return self._diagnose(params)
+
+    def check(self, data: Data, plan: Plan) -> None:
+        """Refuses no copies, a function that does not return a case, and what the learner inside refuses.
+
+        Raises:
+          ValueError: fewer than one copy, a changed case of other shapes, or as the learner inside says.
+        """
+        if self.copies < 1:
+            raise ValueError(f"expected at least 1 copy, got {self.copies}; use the learner inside without Augmented")
+        x, y = jax.ShapeDtypeStruct((data.d,), jnp.float32), jax.ShapeDtypeStruct(data.y.shape[-1:], jnp.float32)
+        made = jax.tree.map(lambda a: a.shape, jax.eval_shape(self.augment, jax.eval_shape(lambda: jax.random.key(0)), x, y))
+        if made != (x.shape, y.shape):
+            raise ValueError(f"expected augment to return a case (x {list(x.shape)}, y {list(y.shape)}), got {made}; return both, of unchanged shapes")
+        super().check(data, plan)
+
+    def _enlarged(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> tuple[Array, Array, Array]:
+        """The cases and their copies; those of a case depend on its place among the cases in use."""
+
+        def copies(place, x, y):
+            return jax.vmap(lambda k: self.augment(k, x, y))(jax.random.split(jax.random.fold_in(key, place), self.copies))
+
+        more_x, more_y = jax.vmap(copies, out_axes=1)(jnp.cumsum(w > 0), x, y)
+        return jnp.concatenate([x[None], more_x]).reshape(-1, x.shape[1]), jnp.concatenate([y[None], more_y]).reshape(-1, y.shape[1]), jnp.tile(w, 1 + self.copies)
