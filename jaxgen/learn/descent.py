@@ -96,7 +96,7 @@ class Descent(Iterative):
         random = self.init(key, x, y)
         factors = self._fixed_factors(cases)
         unit = norm(jax.grad(self.energy)(random, cases))
-        params = self._scaled(random, jnp.sqrt(factors)) if start is None else start
+        params = self._scaled(random, [jnp.sqrt(factor) for factor in factors]) if start is None else start
         optimiser = self._optimiser(cases)
         draws = jnp.cumsum(cases.w)
 
