@@ -96,7 +96,9 @@ class Descent(Iterative):
         random = self.init(key, x, y)
         factors = self._fixed_factors(cases)
         unit = norm(jax.grad(self.energy)(random, cases))
-        params = self._scaled(random, [jnp.sqrt(factor) for factor in factors]) if start is None else start
+        params = random if start is None else start
+        if start is None and self.relevance == "correlation":
+            params = self._scaled(random, [jnp.sqrt(factor) for factor in factors])
         optimiser = self._optimiser(cases)
         draws = jnp.cumsum(cases.w)
 
@@ -152,7 +154,7 @@ class Descent(Iterative):
     def _fixed_factors(self, cases: Cases) -> list[Float[Array, " D"]]:
         """Step factors of the inputs [D] in each layer that reads them, known before training."""
         if self.relevance != "correlation":
-            return [jnp.ones((), cases.x.dtype)] * len(as_network(self.network).input_layers)
+            return []
         sizes = jnp.sum(jnp.square((cases.x * cases.w[None]) @ cases.y.T), axis=1)
         return [jnp.maximum(_relative(sizes), 1e-4)] * len(as_network(self.network).input_layers)
 
@@ -160,8 +162,8 @@ class Descent(Iterative):
         """A tree like the parameters, with the weights that read the inputs multiplied by factors [D] or [tasks, D]."""
         if self.relevance == "none":
             return tree
-        layers = zip(as_network(self.network).input_layers, factors, strict=True)
-        return {**tree, **{name: {**tree[name], "kernel": tree[name]["kernel"] * jnp.expand_dims(factor, -2)} for name, factor in layers}}
+        kernels = {name: (tree[name]["kernel"], factor[..., None, :]) for name, factor in zip(as_network(self.network).input_layers, factors, strict=True)}
+        return {**tree, **{name: {**tree[name], "kernel": kernel * jnp.broadcast_to(factor, kernel.shape)} for name, (kernel, factor) in kernels.items()}}
 
 
 def _relative(sizes: Float[Array, "*T D"]) -> Float[Array, "*T D"]:
