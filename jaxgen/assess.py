@@ -254,6 +254,7 @@ class _Budget:
     """Memory that a row needs while it is trained, and the memory there is."""
 
     row_bytes: int
+    most_bytes: int
     chunk_bytes: int
     device_bytes: int
     workers: int
@@ -262,23 +263,26 @@ class _Budget:
     def of(cls, job: Job) -> "_Budget":
         """On a CPU the cache of each core sets the size of chunks, elsewhere a share of the memory of each device."""
         device, row = job.devices[0], facts(job).row_bytes
+        most = max(row, facts(job).predict_bytes)
         if device.platform == "cpu":
-            return cls(row, _CACHE_BYTES * len(job.devices), _host_memory(), _workers(job))
+            return cls(row, most, _CACHE_BYTES * len(job.devices), _host_memory(), _workers(job))
         statistics = device.memory_stats() or {}
         memory = statistics.get("bytes_limit", 0) - statistics.get("bytes_in_use", 0) or _host_memory()
-        return cls(row, memory // 16 * len(job.devices), memory, 1)
+        return cls(row, most, memory // 16 * len(job.devices), memory, 1)
 
     def rows(self, total: int) -> int:
-        """Rows of a chunk: within the budget, and at least two chunks a worker where there are rows for them."""
-        return max(1, min(self.chunk_bytes // self.row_bytes, math.ceil(total / (2 * self.workers)) if self.workers > 1 else total))
+        """Rows of a chunk: within the budget, and as many chunks for every worker."""
+        most = max(1, self.chunk_bytes // self.row_bytes)
+        rounds = math.ceil(total / (most * self.workers))
+        return math.ceil(total / (rounds * self.workers))
 
     def refuse_if_too_large(self, loss_bytes: int, learner: Learner) -> None:
         """Raises MemoryError for a run that cannot fit."""
         available = _host_memory()
         if loss_bytes > 0.9 * available:
             raise MemoryError(f"expected the losses of all rows and cases to fit into memory, got {loss_bytes:,} bytes where {available:,} are free; use keep='rows', or fewer resamples")
-        if self.row_bytes > self.device_bytes:
-            raise MemoryError(f"expected one row of {learner} to fit into memory, got {self.row_bytes:,} bytes where {self.device_bytes:,} are free; use fewer cases or a smaller learner")
+        if self.most_bytes > self.device_bytes:
+            raise MemoryError(f"expected one row of {learner} to fit into memory, got {self.most_bytes:,} bytes where {self.device_bytes:,} are free; use fewer cases or a smaller learner")
 
 
 def _host_memory() -> int:

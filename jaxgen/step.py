@@ -1,9 +1,11 @@
 """What one chunk of `assess` computes: traced to learn its needs, then compiled once for a shape."""
 
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -16,6 +18,9 @@ from jaxgen.types import Learner, Loss
 _POOLED = {"cholesky", "cholesky_update", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product", "lu", "ormqr", "qr", "schur", "svd", "triangular_solve"}
 _POOLED |= {"tridiagonal", "tridiagonal_solve", "ffi_call", "pure_callback", "io_callback", "debug_callback"}
 """Primitives that on a CPU call LAPACK, or other foreign code, for a batch."""
+
+_PREDICT_BYTES = 1 << 20
+"""Working memory of predictions: where all cases are many more than those that a row trains on, few rows predict at a time."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,7 @@ class Job:
       left_out: most cases of weight 0 in a row, where `fit_rows` is to know it.
       together: `fit_rows` instead of `fit`.
       devices: where it runs.
+      predicted: rows that predict at a time; None for all rows of a chunk.
     """
 
     learner: Learner
@@ -46,20 +52,34 @@ class Job:
     left_out: int | None
     together: bool
     devices: tuple[jax.Device, ...]
+    predicted: int | None = None
 
     def one_set(self, key, x, y, train, q, r):
         """Losses [b, N], failure [b], trusted [b] and info of the rows r [b] of data set q, whose training weights are train [b, N]."""
+        params, trusted = self.fitted(key, x, y, train, q, r)
+        learner: Any = self.learner
+        losses = self._mapped(lambda p: self.losses(p, x, y), params, len(r))
+        failure = jax.vmap(getattr(learner, "failure", lambda p: jnp.zeros((), jnp.int32)))(params)
+        return losses, failure, trusted, jax.vmap(getattr(learner, "diagnose", lambda p: {}))(params)
+
+    def fitted(self, key, x, y, train, q, r):
+        """Parameters [b, ...] and trusted [b] of those rows."""
         row_keys = jax.vmap(lambda row: jax.random.fold_in(jax.random.fold_in(key, q), row))(r)
         weights = train.astype(x.dtype)
         learner: Any = self.learner
         if self.together:
-            params, trusted = learner.fit_rows(row_keys, x, y, weights, self.left_out)
-        else:
-            params = jax.vmap(lambda row_key, w: learner.fit(row_key, *self._gathered(x, y, w)))(row_keys, weights)
-            trusted = jnp.ones(len(r), bool)
-        losses = jax.vmap(lambda p: self.loss(y, learner.predict(p, x)))(params)
-        failure = jax.vmap(getattr(learner, "failure", lambda p: jnp.zeros((), jnp.int32)))(params)
-        return losses, failure, trusted, jax.vmap(getattr(learner, "diagnose", lambda p: {}))(params)
+            return learner.fit_rows(row_keys, x, y, weights, self.left_out)
+        return jax.vmap(lambda row_key, w: learner.fit(row_key, *self._gathered(x, y, w)))(row_keys, weights), jnp.ones(len(r), bool)
+
+    def losses(self, params, x, y):
+        """Losses [N] of one row on all cases."""
+        return self.loss(y, self.learner.predict(params, x))
+
+    def _mapped(self, function, params, rows):
+        """The function of each row's parameters, for all rows at once or for some at a time."""
+        if self.predicted is None or self.predicted >= rows:
+            return jax.vmap(function)(params)
+        return jax.lax.map(function, params, batch_size=self.predicted)
 
     def _gathered(self, x, y, w):
         if self.used is None:
@@ -74,13 +94,15 @@ class Facts:
     """What tracing a job tells about it.
 
     Attributes:
-      row_bytes: size of the widest intermediate array of a row.
+      row_bytes: size of the widest intermediate array of a row while it is fitted.
+      predict_bytes: the same while it predicts all cases.
       alone: on a CPU it must not run beside another: batched LAPACK calls wait for the pool of threads that also runs the
         chunks, so two at a time can wait for each other for ever (seen with jaxlib 0.10.2). Each uses all cores by itself.
       info: shape and type of what the learner's `diagnose` says of a row.
     """
 
     row_bytes: int
+    predict_bytes: int
     alone: bool
     info: Mapping[str, jax.ShapeDtypeStruct]
 
@@ -91,10 +113,18 @@ def facts(job: Job) -> Facts:
     rows = 61 if job.together else 1  # a number that no other axis is likely to have
     x, y = (jax.ShapeDtypeStruct((job.cases, width), job.dtype) for width in (job.inputs, job.outputs))
     train, r = jax.ShapeDtypeStruct((rows, job.cases), np.uint8), jax.ShapeDtypeStruct((rows,), np.int32)
-    program, (_, _, _, info) = jax.make_jaxpr(job.one_set, return_shape=True)(jax.random.key(0), x, y, train, jax.ShapeDtypeStruct((), np.int32), r)
+    fit, (params, _) = jax.make_jaxpr(job.fitted, return_shape=True)(jax.random.key(0), x, y, train, jax.ShapeDtypeStruct((), np.int32), r)
+    one = jax.tree.map(lambda p: jax.ShapeDtypeStruct(p.shape[1:], p.dtype), params)
+    predict = jax.make_jaxpr(job.losses)(one, x, y)
+    info = jax.eval_shape(getattr(job.learner, "diagnose", lambda p: {}), one)
+    alone = any(equation.primitive.name in _POOLED for program in (fit, predict) for equation in _equations(program))
+    return Facts(max(_widest(fit, rows), job.cases * np.dtype(job.dtype).itemsize), _widest(predict, 1), alone, info)
+
+
+def _widest(program: Any, rows: int) -> int:
+    """Bytes of a row in the largest array that a traced program of some rows makes."""
     sizes = (math.prod(v.aval.shape) * v.aval.dtype.itemsize for equation in _equations(program) for v in equation.outvars if rows in v.aval.shape or rows == 1)
-    alone = any(equation.primitive.name in _POOLED for equation in _equations(program))
-    return Facts(max(1, max(sizes, default=1) // rows), alone, {name: jax.ShapeDtypeStruct(value.shape[1:], value.dtype) for name, value in info.items()})
+    return max(1, max(sizes, default=1) // rows)
 
 
 def _equations(program: Any) -> Iterator[Any]:
@@ -114,6 +144,7 @@ def compiled(job: Job, sets: int, rows: int, key_type: Any) -> Callable[..., Any
     Several devices share the data sets of a chunk if it has more than one, else its rows.
     """
     whole = None if job.one_data_set else 0
+    job = replace(job, predicted=max(1, _PREDICT_BYTES * len(job.devices) // (facts(job).predict_bytes * sets)))
     step = jax.vmap(job.one_set, in_axes=(None, whole, whole, 0, 0, 0))
 
     def run(key, x, y, train, q, r):
@@ -129,5 +160,22 @@ def compiled(job: Job, sets: int, rows: int, key_type: Any) -> Callable[..., Any
         run = jax.shard_map(run, mesh=mesh, in_specs=(PartitionSpec(), data, data, by_row, by_set, by_row), out_specs=by_row, check_vma=False)
     x, y = (jax.ShapeDtypeStruct((1 if job.one_data_set else sets, job.cases, width), job.dtype) for width in (job.inputs, job.outputs))
     numbers = (jax.ShapeDtypeStruct((sets, rows, job.cases), np.uint8), jax.ShapeDtypeStruct((sets,), np.int32), jax.ShapeDtypeStruct((sets, rows), np.int32))
+    keep_programs()
     with jax.default_device(first):
         return jax.jit(run).lower(jax.ShapeDtypeStruct((), key_type), x, y, *numbers).compile()
+
+
+def keep_programs() -> None:
+    """Switches JAX's persistent compilation cache on, in the user's folder of caches, unless the user has one or wants none.
+
+    What took more than a second to compile is then read from there by later processes. JAX_COMPILATION_CACHE_DIR names another
+    folder, JAX_ENABLE_COMPILATION_CACHE=false switches it off.
+    """
+    if jax.config.jax_compilation_cache_dir is None and jax.config.jax_enable_compilation_cache:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxgen"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return
+        if os.access(folder, os.W_OK):
+            jax.config.update("jax_compilation_cache_dir", str(folder))

@@ -10,6 +10,7 @@ import pytest
 os.environ.setdefault("MPLBACKEND", "Agg")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_enable_compilation_cache", False)  # tests leave the user's folders alone
 
 
 @pytest.fixture(params=[32, 64], ids=["32bit", "64bit"])

@@ -8,7 +8,7 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import flax.linen as nn
 import jax
@@ -30,25 +30,35 @@ class Forward(NamedTuple):
     statistics: PyTree
 
 
+@runtime_checkable
 class Network(Protocol):
-    """What `Descent` and `Conjugate` ask of a network; MLP and PerTask are such, a flax module becomes one.
-
-    `input_layers` names the layers whose weights read the inputs, for `relevance`; `random` says whether training draws numbers.
-    `start` makes parameters; `forward` standardises batches by the cases of weight `w` where that is given (training), by
-    `statistics` otherwise, and drops units or adds noise where a `key` is given; `check` refuses what cannot be run.
-    """
+    """What `Descent` and `Conjugate` ask of a network; MLP and PerTask are such, a flax module becomes one."""
 
     @property
-    def input_layers(self) -> tuple[str, ...]: ...
+    def input_layers(self) -> tuple[str, ...]:
+        """Names of the layers whose weights read the inputs, for `relevance`."""
+        ...
 
     @property
-    def random(self) -> bool: ...
+    def random(self) -> bool:
+        """Whether training draws random numbers."""
+        ...
 
-    def start(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"]) -> PyTree: ...
+    def start(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"]) -> PyTree:
+        """Start parameters of a network with D inputs and K outputs."""
+        ...
 
-    def forward(self, params: PyTree, x: Inputs, w: Weights | None = None, statistics: PyTree = None, key: Key | None = None) -> Forward: ...
+    def forward(self, params: PyTree, x: Inputs, w: Weights | None = None, statistics: PyTree = None, key: Key | None = None) -> Forward:
+        """Outputs [K, n] of cases [D, n].
 
-    def check(self, data: Data) -> None: ...
+        Batches are standardised by the cases of weight `w` where it is given (training), else by `statistics`; units are dropped
+        and noise is added where a `key` is given.
+        """
+        ...
+
+    def check(self, data: Data) -> None:
+        """Refuses what cannot be run."""
+        ...
 
 
 def _uniform(half_width: float) -> Callable[..., Array]:

@@ -212,13 +212,13 @@ class EarlyStopped(_Wrapper):
         """
         order_key, member_key, refit_key = jax.random.split(key, 3)
         order = _random_order(order_key, w) if order is None else order
-        used = jnp.sum(w > 0)
+        used = jnp.sum(w > 0, dtype=jnp.int32)
         begin, size, most_left, most_out = self._portions(len(w), used)
 
         def member(key, begin, size, start):
-            place = jnp.arange(most_left)
+            place = jnp.arange(most_left, dtype=jnp.int32)
             left, left_used = order[jnp.minimum(jnp.where(place < begin, place, place + size), len(w) - 1)], place < used - size
-            place = jnp.arange(most_out)
+            place = jnp.arange(most_out, dtype=jnp.int32)
             out, out_used = order[jnp.minimum(begin + place, len(w) - 1)], place < size
             validate = jnp.where(out_used, w[out], 0)
             x_out, y_out = (jnp.where(out_used[:, None], a[out], 0) for a in (x, y))
@@ -276,14 +276,14 @@ class EarlyStopped(_Wrapper):
         if self.share is not None:
             sizes = np.array([min(max(math.ceil(self.share * m - 1e-9), 1), max(m - 1, 1)) for m in range(n + 1)], np.int32)
             return jnp.zeros(1, jnp.int32), jnp.asarray(sizes)[used][None], int(max(np.arange(n + 1) - sizes)), int(max(sizes))
-        bounds = (jnp.arange(self.folds + 1, dtype=jnp.int32) * used.astype(jnp.int32)) // self.folds
+        bounds = (jnp.arange(self.folds + 1, dtype=jnp.int32) * used) // self.folds
         return bounds[:-1], bounds[1:] - bounds[:-1], n - n // self.folds, math.ceil(n / self.folds)
 
 
 def _random_order(key: Key, w: Float[Array, " n"]) -> Int[Array, " n"]:
     """The cases of positive weight in random order, then the others; absent cases change nothing in the order of those in use."""
     draws = jax.vmap(lambda place: jax.random.bits(jax.random.fold_in(key, place)))(jnp.cumsum(w > 0)) >> 1
-    return jnp.argsort(jnp.where(w > 0, draws, jnp.iinfo(draws.dtype).max))
+    return jnp.argsort(jnp.where(w > 0, draws, jnp.full_like(draws, jnp.iinfo(draws.dtype).max)))
 
 
 @dataclass(frozen=True, repr=False)
