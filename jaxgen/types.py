@@ -214,7 +214,7 @@ class Learner(Protocol):
       D / 4 or 1), else None. Rows that are not trusted are fitted again by `fit`.
     - `check(data, plan)`: raises ValueError for a plan that it cannot learn from, before anything runs.
     - `failure(params) -> int`: 0, or the number (from 1) of the sentence in `failures` that says why this fit failed.
-    - `diagnose(params) -> dict` of small arrays, collected into `Losses.info`.
+    - `diagnose(params) -> dict` of small arrays, collected into `Losses.info`; messages about failed rows quote "failed_step", -1 for none.
     """
 
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Params:
@@ -339,8 +339,13 @@ class Losses:
         )
 
     def _failures(self) -> str:
-        rows = np.argwhere(self.failed)[:3]
-        return "; ".join(f"row {', '.join(str(i) for i in row)}: {self.reasons[int(self.failure[tuple(row)]) - 1]}" for row in rows)
+        rows = [tuple(int(i) for i in row) for row in np.argwhere(self.failed)[:3]]
+        return "; ".join(f"row {', '.join(map(str, row))}{self._step(row)}: {self.reasons[int(self.failure[row]) - 1]}" for row in rows)
+
+    def _step(self, row: tuple[int, ...]) -> str:
+        """The first step at which something failed in a row, where the learner counts steps."""
+        steps = np.asarray(self.info.get("failed_step", np.full(self.failure.shape, -1)))[row]
+        return f" at step {steps[steps >= 0].min()}" if (steps >= 0).any() else ""
 
     def _refuse_failed(self) -> None:
         if self.failed.any():

@@ -61,8 +61,13 @@ class Network(Protocol):
         ...
 
 
-def _uniform(half_width: float) -> Callable[..., Array]:
-    return lambda key, shape, dtype: jax.random.uniform(key, shape, dtype, -half_width, half_width)
+def _uniform_tree(key: Key, shapes: PyTree, half_width: float) -> PyTree:
+    """Numbers uniform in (-a, a) in the shapes of a tree, but ones for scales; all from one draw, since compiling one for each array takes long."""
+    leaves, tree = jax.tree_util.tree_flatten_with_path(shapes)
+    ends = np.cumsum([math.prod(leaf.shape) for _, leaf in leaves])
+    numbers = jnp.split(jax.random.uniform(key, (ends[-1],), leaves[0][1].dtype, -half_width, half_width), ends[:-1])
+    parts = [jnp.ones_like(part) if path[-1].key == "scale" else part.reshape(leaf.shape) for part, (path, leaf) in zip(numbers, leaves, strict=True)]
+    return jax.tree.unflatten(tree, parts)
 
 
 def _scaled(scale: float, mode: Any) -> Callable[..., Array]:
@@ -81,10 +86,9 @@ class _Dense(nn.Module):
 
     @nn.compact
     def __call__(self, x: Array) -> Array:
-        weight, constant = (_uniform(self.start),) * 2 if isinstance(self.start, float | int) else (_scaled(*_STARTS[self.start]), nn.initializers.zeros)
-        kernel = self.param("kernel", weight, (self.width, x.shape[0]), x.dtype)
-        product = kernel @ x
-        return product + self.param("bias", constant, (self.width,), x.dtype)[:, None] if self.bias else product
+        weights = _scaled(*_STARTS[self.start]) if isinstance(self.start, str) else nn.initializers.zeros
+        product = self.param("kernel", weights, (self.width, x.shape[0]), x.dtype) @ x
+        return product + self.param("bias", nn.initializers.zeros, (self.width,), x.dtype)[:, None] if self.bias else product
 
 
 class _BatchNorm(nn.Module):
@@ -200,7 +204,10 @@ class MLP(Value):
 
     def start(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"]) -> PyTree:
         """Start parameters of a network with D inputs and K outputs."""
-        return _Layers(self, y.shape[1]).init(key, x[:1].T, jnp.ones(1, x.dtype), None, None)["params"]
+        def drawn(key, x):
+            return _Layers(self, y.shape[1]).init(key, x, jnp.ones(1, x.dtype), None, None)["params"]
+
+        return _uniform_tree(key, jax.eval_shape(drawn, key, x[:1].T), float(self.init)) if isinstance(self.init, float | int) else drawn(key, x[:1].T)
 
     def forward(self, params: PyTree, x: Inputs, w: Weights | None = None, statistics: PyTree = None, key: Key | None = None) -> Forward:
         """Outputs [K, n], hidden activations and statistics of cases [D, n]."""

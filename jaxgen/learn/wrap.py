@@ -210,7 +210,7 @@ class EarlyStopped(_Wrapper):
         Returns:
           Stopped.
         """
-        order_key, member_key, refit_key = jax.random.split(key, 3)
+        order_key, refit_key, *member_keys = jax.random.split(key, 2 + (1 if self.share is not None else self.folds))
         order = _random_order(order_key, w) if order is None else order
         used = jnp.sum(w > 0, dtype=jnp.int32)
         begin, size, most_left, most_out = self._portions(len(w), used)
@@ -228,7 +228,7 @@ class EarlyStopped(_Wrapper):
 
             return self.base.watched(key, x[left], y[left], jnp.where(left_used, w[left], 0), error, self.patience, self.stretch, start)
 
-        keys = jax.random.split(member_key, len(begin))
+        keys = jnp.stack(member_keys)
         best, errors, iteration = jax.vmap(member, in_axes=(0, 0, 0, None if start is None else 0))(keys, begin, size, start)
         if not self.refit:
             return Stopped(best, iteration, errors)
@@ -282,7 +282,7 @@ class EarlyStopped(_Wrapper):
 
 def _random_order(key: Key, w: Float[Array, " n"]) -> Int[Array, " n"]:
     """The cases of positive weight in random order, then the others; absent cases change nothing in the order of those in use."""
-    draws = jax.vmap(lambda place: jax.random.bits(jax.random.fold_in(key, place)))(jnp.cumsum(w > 0)) >> 1
+    draws = jax.random.bits(key, (len(w),))[jnp.cumsum(w > 0) - 1] >> 1  # draw i is a function of the key and i only
     return jnp.argsort(jnp.where(w > 0, draws, jnp.full_like(draws, jnp.iinfo(draws.dtype).max)))
 
 
