@@ -25,6 +25,8 @@ _EPILOG = """examples:
   jaxgen assess prices.csv --target price
       the same for a file of your own: a header line, then one case per line
   jaxgen assess prices.csv --target price --learner linear --learner 'LeastSquares(ridge=10.0)' --scheme k-fold --repeats 10
+  jaxgen assess --learner linear --learner network
+      a linear model against networks of 20 hidden units
 
 exit codes: 0 done, 1 some fits failed (their losses are saved), 2 the input or the command was not as expected"""
 
@@ -36,7 +38,7 @@ SCHEMES: dict[str, Callable[[Key, int, argparse.Namespace], Plan]] = {
     "balanced": lambda key, n, a: resample.balanced(key, n, fraction=a.fraction, resamples=a.resamples),
 }
 BUNDLED = {"diabetes": datasets.diabetes, "breast_cancer": datasets.breast_cancer, "wine": datasets.wine, "digits": datasets.digits}
-LOSSES = {"squared": loss.squared, "absolute": loss.absolute}
+LOSSES = {each.__name__: each for each in (loss.squared, loss.absolute, loss.zero_one, loss.cross_entropy)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("file", nargs="?", metavar="FILE", default="diabetes", help=f"a CSV file with a header, or built-in data: {', '.join(BUNDLED)} (default: diabetes)")
     run.add_argument("--target", metavar="NAME", help="the column of FILE to predict; a column of text makes it a classification")
-    run.add_argument("--learner", action="append", metavar="LEARNER", help="linear, mean, or code such as 'LeastSquares(ridge=10.0)'; repeat to compare (default: linear and mean)")
+    run.add_argument("--learner", action="append", metavar="LEARNER", help="linear, mean, logistic, network, or code such as 'LeastSquares(ridge=10.0)'; repeat to compare (default: linear and mean)")
     run.add_argument("--loss", choices=LOSSES, default="squared", help="loss of a case (default: squared)")
     run.add_argument("--scheme", choices=SCHEMES, default="leave-out", help="how training sets are drawn (default: leave-out, random splits)")
     run.add_argument("--fraction", type=float, default=0.25, metavar="SHARE", help="share of the cases left out (leave-out, balanced; default: 0.25)")

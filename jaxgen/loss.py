@@ -37,12 +37,9 @@ def zero_one(y: Float[Array, "*N K"], prediction: Float[Array, "*N K"]) -> Float
     Returns:
       Losses [*N].
     """
-    if y.shape[-1] == 1:
-        wrong = (y[..., 0] > 0.5) != (prediction[..., 0] > 0.5)
-    else:
-        wrong = jnp.argmax(y, axis=-1) != jnp.argmax(prediction, axis=-1)
+    true, predicted = ((a[..., 0] > 0.5) if y.shape[-1] == 1 else jnp.argmax(a, axis=-1) for a in (y, prediction))
     # A comparison with NaN would hide a diverged network as a wrong or even a right class.
-    return jnp.where(jnp.isfinite(jnp.sum(prediction, axis=-1)), wrong.astype(y.dtype), jnp.nan)
+    return jnp.where(jnp.isfinite(jnp.sum(prediction, axis=-1)), (true != predicted).astype(y.dtype), jnp.nan)
 
 
 def cross_entropy(y: Float[Array, "*N K"], prediction: Float[Array, "*N K"]) -> Float[Array, "*N"]:

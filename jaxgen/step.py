@@ -171,11 +171,12 @@ def keep_programs() -> None:
     What took more than a second to compile is then read from there by later processes. JAX_COMPILATION_CACHE_DIR names another
     folder, JAX_ENABLE_COMPILATION_CACHE=false switches it off.
     """
-    if jax.config.jax_compilation_cache_dir is None and jax.config.jax_enable_compilation_cache:
+    config: Any = jax.config
+    if config.jax_compilation_cache_dir is None and config.jax_enable_compilation_cache:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxgen"
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:
             return
         if os.access(folder, os.W_OK):
-            jax.config.update("jax_compilation_cache_dir", str(folder))
+            config.update("jax_compilation_cache_dir", str(folder))

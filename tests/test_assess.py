@@ -1,6 +1,8 @@
 """The engine: what it compiles, draws, keeps and refuses, with learners of a few lines made here."""
 
 import faulthandler
+import os
+import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgen import Data, assess, learn, loss, resample
+from jaxgen import Data, assess, learn, loss, resample, step
 
 KEY, OTHER = jax.random.key(3), jax.random.key(4)
 ENGINE = sys.modules["jaxgen.assess"]  # the attribute of the package is the function
@@ -470,3 +472,35 @@ def test_progress_goes_to_standard_error(capsys, monkeypatch):
     monkeypatch.setattr(ENGINE, "tqdm", partial(ENGINE.tqdm, mininterval=0))
     assess(KEY, Average(), problem(), splits(), progress=False)
     assert capsys.readouterr() == ("", "")
+
+
+def test_few_rows_predict_at_a_time_where_cases_are_many(monkeypatch):
+    """Predicting some rows at a time is the same, to rounding, as all at once."""
+    data, plan = problem(60), splits(23, n=60)
+    want = assess(jax.random.key(1), learn.Mean(), data, plan)
+    monkeypatch.setattr(step, "_PREDICT_BYTES", 5 * 60 * 8)
+    step.compiled.cache_clear()
+    got = assess(jax.random.key(1), learn.Mean(), data, plan)
+    step.compiled.cache_clear()
+    np.testing.assert_allclose(got.values, want.values, rtol=1e-6)
+
+
+KEPT = """
+import jax, jaxgen as jg
+from jaxgen import learn, resample, simulate
+jg.assess(jax.random.key(0), learn.Mean(), simulate.linear_ar(jax.random.key(1), 1, 20, 3).data, resample.full(20))
+print(jax.config.jax_compilation_cache_dir)
+"""
+
+
+@pytest.mark.parametrize(
+    ("set_to", "kept_in"),
+    [({}, "{tmp}/caches/jaxgen"), ({"JAX_COMPILATION_CACHE_DIR": "/tmp/own"}, "/tmp/own"), ({"JAX_ENABLE_COMPILATION_CACHE": "false"}, "None")],
+    ids=["by default", "the user's own folder", "switched off"],
+)
+def test_compiled_programs_are_kept_unless_the_user_decides_otherwise(tmp_path, set_to, kept_in):
+    environment = {name: value for name, value in os.environ.items() if "COMPILATION_CACHE" not in name}
+    environment |= {"XDG_CACHE_HOME": str(tmp_path / "caches"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", **set_to}
+    printed = subprocess.run([sys.executable, "-c", KEPT], env=environment, capture_output=True, text=True, check=True).stdout.split()
+    assert printed[-1] == kept_in.format(tmp=tmp_path)
+    assert any((tmp_path / "caches").rglob("jit_run*")) == (not set_to)

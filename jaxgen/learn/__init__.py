@@ -3,11 +3,14 @@
 import ast
 
 from jaxgen import loss
+from jaxgen.learn.conjugate import Conjugate, ese_hidden, mlp_ese_1
 from jaxgen.learn.descent import Descent, Optax
 from jaxgen.learn.linear import LeastSquares, LinearFit, Mean
+from jaxgen.learn.logistic import Logistic, LogisticFit
 from jaxgen.learn.network import MLP, PerTask
+from jaxgen.learn.normalise import Normalised
 from jaxgen.learn.objective import L1, L2, Objective, Sparse, Tied
-from jaxgen.learn.wrap import Augmented, EarlyStopped, Ensemble, Normalised
+from jaxgen.learn.wrap import Augmented, EarlyStopped, Ensemble
 from jaxgen.types import Learner
 
 __all__ = [
@@ -15,11 +18,14 @@ __all__ = [
     "L2",
     "MLP",
     "Augmented",
+    "Conjugate",
     "Descent",
     "EarlyStopped",
     "Ensemble",
     "LeastSquares",
     "LinearFit",
+    "Logistic",
+    "LogisticFit",
     "Mean",
     "Normalised",
     "Objective",
@@ -27,16 +33,18 @@ __all__ = [
     "PerTask",
     "Sparse",
     "Tied",
+    "ese_hidden",
     "from_text",
+    "mlp_ese_1",
 ]
 
-_SHORT = {"linear": "LeastSquares()", "mean": "Mean()", "network": "Normalised(base=Descent())"}
-_LEARNERS = (LeastSquares, Mean, Descent, Normalised, EarlyStopped, Ensemble)
+_SHORT = {"linear": "LeastSquares()", "mean": "Mean()", "logistic": "Normalised(base=Logistic(ridge=1.0))", "network": "Normalised(base=Descent())"}
+_LEARNERS = (LeastSquares, Logistic, Mean, Descent, Conjugate, Normalised, EarlyStopped, Ensemble)
 _CLASSES = {made.__name__: made for made in (*_LEARNERS, MLP, PerTask, Objective, Optax, L1, L2, Sparse, Tied)}
 
 
 def from_text(text: str) -> Learner:
-    """The learner that a text describes: what `repr` printed, or a short name (linear, mean, network).
+    """The learner that a text describes: what `repr` printed, or a short name (linear, mean, logistic, network).
 
     Only learners of this package with literal arguments are made; nothing else in the text is run.
 

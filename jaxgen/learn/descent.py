@@ -25,7 +25,7 @@ class Optax:
     """
 
     def __init__(self, name: str, *args: Any, **kwargs: Any):
-        self.name, self.args, self.kwargs = name, args, tuple(kwargs.items())
+        self.name, self.args, self.kwargs = name, args, tuple(sorted(kwargs.items()))
 
     def make(self) -> Any:
         """What the function of optax returns for these arguments.
@@ -131,6 +131,8 @@ class Descent(Iterative):
             raise ValueError(f"expected relevance among {', '.join(_RELEVANCE)}, got {self.relevance!r}; choose one of them")
         if self.relevance != "none" and not as_network(self.network).input_layers:
             raise ValueError(f"expected an MLP for relevance={self.relevance!r}, got {type(self.network).__name__}, whose input weights are not known; use learn.MLP, or relevance='none'")
+        if isinstance(self.optimiser, Optax) and not (hasattr(made := self.optimiser.make(), "init") and hasattr(made, "update")):
+            raise ValueError(f"expected an optimiser of optax, got {self.optimiser}, which has no init and update; write for example Optax('adam', learning_rate=0.001)")
         super().check(data, plan)
 
     def _optimiser(self, cases: Cases) -> optax.GradientTransformation:

@@ -16,7 +16,6 @@ from jaxgen.learn.network import MLP, as_network
 from jaxgen.learn.objective import Objective, Penalty, as_objective
 from jaxgen.types import Data, Key, Params, Plan, Value
 
-
 _NETWORK = MLP()
 
 
@@ -65,7 +64,8 @@ class Iterative(Value):
     """Base of learners that train one network by iterations; they say how with `begin`.
 
     Attributes:
-      network: MLP, PerTask, or a flax module of your own.
+      network: MLP, PerTask, or a flax module of your own, [n, D] to [n, K], with parameters only. Its argument `train`, `training` or
+        `deterministic` is set if it has one. (Its dropout draws by position, so there absent cases change the draws of others.)
       steps: iterations.
       objective: what is made small; a name or an `Objective`.
       penalty: one or several of L2, L1, Sparse, Tied, added to the sum of the objective over the cases.
@@ -92,6 +92,12 @@ class Iterative(Value):
     def classifies(self) -> bool:
         """Whether targets must be zeros and ones."""
         return as_objective(self.objective).classifies
+
+    @property
+    def raw_inputs(self) -> tuple[int, ...]:
+        """Inputs that must come as they are in the data: the column of `PerTask`."""
+        column = getattr(self.network, "column", None)
+        return () if column is None else (column,)
 
     @property
     def save_steps(self) -> tuple[int, ...]:
@@ -124,7 +130,7 @@ class Iterative(Value):
         y: Float[Array, "n K"],
         w: Float[Array, " n"],
         watch: Callable[[Params, Any], Float[Array, ""]],
-        patience: float | None = None,
+        patience: int | float | None = None,
         stretch: float = 1.0,
         start: PyTree = None,
     ) -> Watched:
@@ -154,11 +160,11 @@ class Iterative(Value):
             least, iteration = jnp.where(better, error, least), jnp.where(better, upto[save], iteration)
             errors = errors.at[save].set(jnp.where(active, error, jnp.nan))
             if patience is not None:
-                active = active & (upto[save] <= stretch * iteration + patience)
+                active = active & (upto[save].astype(x.dtype) <= stretch * iteration.astype(x.dtype) + patience)
             return save + 1, state, best, least, iteration, errors, active
 
         def unfinished(loop):
-            return (loop[0] < len(upto)) & (True if patience is None else _in_any_row(loop[-1]))
+            return (loop[0] < len(upto)) & (True if patience is None else in_any_row(loop[-1]))
 
         _, _, best, _, iteration, errors, _ = lax.while_loop(unfinished, visit, first)
         return Watched(best, errors, iteration)
@@ -198,7 +204,7 @@ class Iterative(Value):
         for penalty in self.penalties:
             penalty.check(network)
         x, y = (jax.ShapeDtypeStruct((2, width), jnp.float32) for width in (data.d, data.y.shape[-1]))
-        jax.eval_shape(lambda x, y: self.fit(jax.random.key(0), x, y, jnp.ones(2, x.dtype)), x, y)
+        jax.eval_shape(lambda x, y: self.energy(self.init(jax.random.key(0), x, y), prepare(x, y, jnp.ones(2, x.dtype))), x, y)
 
     @property
     def penalties(self) -> tuple[Penalty, ...]:
@@ -270,11 +276,11 @@ def _intervals(steps: tuple[int, ...]) -> tuple[Int[Array, " S"], Int[Array, " S
 
 
 @jax.custom_batching.custom_vmap
-def _in_any_row(flag: Bool[Array, ""]) -> Bool[Array, ""]:
-    """Whether a flag is set in any of the rows that run together: a loop that ends by it needs no selection in every row."""
+def in_any_row(flag: Bool[Array, ""]) -> Bool[Array, ""]:
+    """Whether a flag [] is set in any of the rows that run together: a loop that ends by it needs no selection in every row."""
     return flag
 
 
-@_in_any_row.def_vmap
+@in_any_row.def_vmap
 def _in_any_row_of_a_batch(size: int, batched: list[bool], flags: Bool[Array, " rows"]) -> tuple[Bool[Array, ""], bool]:
-    return _in_any_row(jnp.any(flags)), False
+    return in_any_row(jnp.any(flags)), False

@@ -220,7 +220,7 @@ class MLP(Value):
         Raises:
           ValueError: no such activation or start, a layer without units, a share outside [0, 1), or too many numbers per layer.
         """
-        if isinstance(self.activation, str) and not hasattr(jax.nn, self.activation):
+        if isinstance(self.activation, str) and not callable(getattr(jax.nn, self.activation, None)):
             raise ValueError(f"expected the name of a function of jax.nn, got activation={self.activation!r}; write for example 'tanh' or 'relu'")
         if isinstance(self.init, str) and self.init not in _STARTS:
             raise ValueError(f"expected a start of the weights among {', '.join(_STARTS)} or a number, got init={self.init!r}; choose one of them")
@@ -246,7 +246,7 @@ class PerTask(Value):
     Attributes:
       network: the kind of network.
       tasks: how many.
-      column: the input that tells the tasks apart (it must not be normalised), or None.
+      column: the input that tells the tasks apart (`Normalised` leaves it as it is), or None.
     """
 
     network: Any = _MLP
@@ -271,7 +271,7 @@ class PerTask(Value):
     def forward(self, params: PyTree, x: Inputs, w: Weights | None = None, statistics: PyTree = None, key: Key | None = None) -> Forward:
         """Outputs [K, n], hidden activations [tasks, H, n] and statistics of cases [D, n]."""
         network, tasks = as_network(self.network), jnp.arange(self.tasks)
-        shares = jnp.ones((self.tasks, 1), x.dtype) if self.column is None else (jnp.round(x[self.column])[None] == tasks[:, None]).astype(x.dtype)
+        shares = jnp.ones((self.tasks, 1), x.dtype) if self.column is None else (jnp.round(x[self.column])[None] == tasks[:, None].astype(x.dtype)).astype(x.dtype)
 
         def one(p, task, share, seen):
             own_key = None if key is None else jax.random.fold_in(key, task)
@@ -309,26 +309,27 @@ class _Foreign:
     def random(self) -> bool:
         return True
 
-    def _apply(self, variables: PyTree, x: Inputs, key: Key | None) -> tuple[Array, PyTree]:
+    def _flags(self, training: bool) -> dict[str, bool]:
+        """What the module is told of training, where it asks."""
         known = inspect.signature(type(self.module).__call__).parameters
-        flags = {"train": key is not None, "training": key is not None, "deterministic": key is None}
-        chosen = {name: value for name, value in flags.items() if name in known}
-        return self.module.apply(variables, x.T, rngs={} if key is None else {"dropout": key}, mutable=["intermediates"], **chosen)  # pyright: ignore
+        flags = {"train": training, "training": training, "deterministic": not training}
+        return {name: value for name, value in flags.items() if name in known}
 
     def start(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"]) -> PyTree:
-        variables = self.module.init(key, x[:1])
+        variables: Any = self.module.init(key, x[:1].astype(jnp.float32), **self._flags(False))  # pyright: ignore
         foreign = sorted(set(variables) - {"params", "intermediates"})
         if foreign:
             raise ValueError(f"expected a flax module with parameters only, got the collection {foreign[0]!r} in {type(self.module).__name__}; use MLP(batch_norm=True), whose statistics leave out cases of weight 0")
-        return variables["params"]
+        return jax.tree.map(lambda a: a.astype(x.dtype), variables["params"])
 
     def forward(self, params: PyTree, x: Inputs, w: Weights | None = None, statistics: PyTree = None, key: Key | None = None) -> Forward:
-        outputs, seen = self._apply({"params": params}, x, key)
-        return Forward(outputs.T, tuple(layer.T for layer in jax.tree.leaves(seen.get("intermediates", {}))), ())
+        rngs = {} if key is None else {"dropout": key}
+        outputs, seen = self.module.apply({"params": params}, x.T, rngs=rngs, mutable=["intermediates"], **self._flags(key is not None))  # pyright: ignore
+        return Forward(outputs.T.astype(x.dtype), tuple(layer.T for layer in jax.tree.leaves(seen.get("intermediates", {}))), ())
 
     def check(self, data: Data) -> None:
         x = jax.ShapeDtypeStruct((2, data.d), jnp.float32)
-        outputs = jax.eval_shape(lambda x: self.module.init_with_output(jax.random.key(0), x)[0], x).shape
+        outputs = jax.eval_shape(lambda x: self.module.init_with_output(jax.random.key(0), x, **self._flags(False))[0], x).shape  # pyright: ignore
         if outputs != (2, data.y.shape[-1]):
             raise ValueError(f"expected {type(self.module).__name__} to give [n, {data.y.shape[-1]}] outputs for the data's targets, got {list(outputs)} for n = 2; change its last layer")
 

@@ -18,6 +18,11 @@ from jaxgen.types import Data, Value
 Outputs = Float[Array, "K n"]
 
 
+def _absolute(a: Array) -> Array:
+    """Absolute values, with gradient 0 at 0, where that of JAX is 1."""
+    return a * jax.lax.stop_gradient(jnp.sign(a))
+
+
 def _huber(error: Outputs, delta: float) -> Outputs:
     near = jnp.minimum(jnp.abs(error), delta)
     return near * (jnp.abs(error) - near / 2)
@@ -29,7 +34,7 @@ def _softmax_cross_entropy(outputs: Outputs, y: Outputs) -> Outputs:
 
 _LOSSES: dict[str, Callable[[Outputs, Outputs, float], Outputs]] = {
     "squared": lambda o, y, delta: jnp.square(o - y) / 2,
-    "absolute": lambda o, y, delta: jnp.abs(o - y),
+    "absolute": lambda o, y, delta: _absolute(o - y),
     "huber": lambda o, y, delta: _huber(o - y, delta),
     "binary_cross_entropy": lambda o, y, delta: jax.nn.softplus(o) - y * o,
     "softmax_cross_entropy": lambda o, y, delta: _softmax_cross_entropy(o, y),
@@ -162,7 +167,7 @@ class L1(_Norm):
     """The sum of absolute weights, times the strength: weights of little use go to zero (Scott & Variyam, "L1 norm")."""
 
     def _size(self, layer: Array) -> Float[Array, ""]:
-        return jnp.sum(jnp.abs(layer))
+        return jnp.sum(_absolute(layer))
 
 
 @dataclass(frozen=True, repr=False)
@@ -183,7 +188,7 @@ class Sparse(Value):
         """The penalty of one network, [], from activations [..., H, n] and weights of cases [n]."""
         if not hidden:
             raise ValueError(f"expected hidden activations for {self}, got a network without; give MLP hidden units, or sow intermediates in your flax module")
-        return self.strength * sum((jnp.sum(jnp.abs(layer) @ w) for layer in hidden), start=jnp.zeros((), w.dtype))
+        return self.strength * sum((jnp.sum(_absolute(layer) @ w) for layer in hidden), start=jnp.zeros((), w.dtype))
 
     def check(self, network: Any) -> None:
         """Refuses a strength below 0.

@@ -1,7 +1,7 @@
-"""Learners that hold a learner: normalised, stopped early, an ensemble, on augmented data. Nesting makes one larger batch, not a loop."""
+"""Learners that hold a learner: stopped early, an ensemble, on augmented data. Nesting makes one larger batch, not a loop."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,11 +14,15 @@ from jaxgen.learn.iterate import Watched
 from jaxgen.loss import squared
 from jaxgen.types import Data, Key, Loss, Params, Plan, Value
 
-Watch = Callable[[Params, Any], Float[Array, ""]]
+
+def held(learner: Any) -> Iterator[Any]:
+    """The learners that a learner holds, the outermost first."""
+    while (learner := getattr(learner, "base", None)) is not None:
+        yield learner
 
 
 @dataclass(frozen=True, repr=False)
-class _Wrapper(Value):
+class Wrapper(Value):
     """What all wrappers pass on to the learner they hold."""
 
     base: Any = None
@@ -27,6 +31,11 @@ class _Wrapper(Value):
     def classifies(self) -> bool:
         """Whether targets must be zeros and ones."""
         return getattr(self.base, "classifies", False)
+
+    @property
+    def raw_inputs(self) -> tuple[int, ...]:
+        """Inputs that must come as they are in the data."""
+        return getattr(self.base, "raw_inputs", ())
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -45,123 +54,13 @@ class _Wrapper(Value):
         if hasattr(self.base, "check"):
             self.base.check(data, plan)
 
-    def _failure(self, params: Params) -> Int[Array, ""]:
-        """What the learner inside says of its parameters."""
+    def base_failure(self, params: Params) -> Int[Array, ""]:
+        """What the learner inside says of its parameters, []."""
         return getattr(self.base, "failure", lambda p: jnp.zeros((), jnp.int32))(params)
 
-    def _diagnose(self, params: Params) -> dict[str, Array]:
+    def base_diagnose(self, params: Params) -> dict[str, Array]:
+        """What the learner inside has to tell of its parameters, each [...]."""
         return getattr(self.base, "diagnose", lambda p: {})(params)
-
-
-class Standard(NamedTuple):
-    """Parameters of a learner and the units it works in: centre and scale of the inputs [D] and the targets [K]."""
-
-    base: Params
-    x_centre: Float[Array, "*S D"]
-    x_scale: Float[Array, "*S D"]
-    y_centre: Float[Array, "*S K"]
-    y_scale: Float[Array, "*S K"]
-
-
-@dataclass(frozen=True, repr=False)
-class Normalised(_Wrapper):
-    """A learner whose inputs and targets are centred and scaled, by the training cases only; its predictions are in the target's units.
-
-    The targets of a learner that classifies are left as they are. A column without spread is centred and not scaled.
-
-    Attributes:
-      base: the learner.
-      how: "delve": minus the median, divided by the sum of absolute deviations from it over (n - 1), as DELVE does;
-        "standard": minus the mean, divided by the standard deviation with divisor n; "none".
-    """
-
-    how: str = "delve"
-
-    def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None) -> Standard:
-        """The learner inside, trained in normalised units; `start` is for it."""
-        units = self._units(x, y, w)
-        extra = {} if start is None else {"start": start}
-        return units._replace(base=self.base.fit(key, *_normal(units, x, y), w, **extra))
-
-    def path(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Standard:
-        """The networks that the learner inside saves, every array with a leading axis [S]."""
-        units = self._units(x, y, w)
-        path = self.base.path(key, *_normal(units, x, y), w)
-        return jax.tree.map(lambda unit: jnp.broadcast_to(unit, (len(jax.tree.leaves(path)[0]), *unit.shape)), units._replace(base=None))._replace(base=path)
-
-    def watched(self, key, x, y, w, watch: Watch, patience: float | None = None, stretch: float = 1.0, start: PyTree = None) -> Watched:
-        """The best of the networks that the learner inside saves; see `Descent.watched`, errors [S]."""
-        units = self._units(x, y, w)
-        found = self.base.watched(key, *_normal(units, x, y), w, lambda params, iteration: watch(units._replace(base=params), iteration), patience, stretch, start)
-        return found._replace(best=units._replace(base=found.best))
-
-    def predict(self, params: Standard, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
-        """Predicted targets, in the units of y."""
-        x = (x - params.x_centre[None]) / params.x_scale[None]
-        return self.base.predict(params.base, x) * params.y_scale[None] + params.y_centre[None]
-
-    def failure(self, params: Standard) -> Int[Array, ""]:
-        """As of the learner inside, []."""
-        return self._failure(params.base)
-
-    def diagnose(self, params: Standard) -> dict[str, Array]:
-        """As of the learner inside."""
-        return self._diagnose(params.base)
-
-    def check(self, data: Data, plan: Plan) -> None:
-        """Refuses an unknown way to normalise, and what the learner inside refuses.
-
-        Raises:
-          ValueError: `how` is unknown, or as the learner inside says.
-        """
-        if self.how not in _HOW:
-            raise ValueError(f"expected how among {', '.join(_HOW)}, got {self.how!r}; choose one of them")
-        super().check(data, plan)
-
-    def _units(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Standard:
-        return Standard(None, *_HOW[self.how](x, w), *_HOW["none" if self.classifies else self.how](y, w))
-
-
-def _normal(units: Standard, x: Float[Array, "n D"], y: Float[Array, "n K"]) -> tuple[Float[Array, "n D"], Float[Array, "n K"]]:
-    return (x - units.x_centre[None]) / units.x_scale[None], (y - units.y_centre[None]) / units.y_scale[None]
-
-
-Units = tuple[Float[Array, " D"], Float[Array, " D"]]
-
-
-def _by_median(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
-    """Median (mean of the middle two) and sum of absolute deviations over (n - 1), of cases repeated by their weights."""
-    order = jnp.argsort(jnp.where((w > 0)[:, None], x, jnp.inf), axis=0)
-    ranked, below = jnp.take_along_axis(x, order, axis=0), jnp.cumsum(w[order], axis=0)
-    total = jnp.sum(w)
-
-    def at(place: Float[Array, ""]) -> Float[Array, "1 D"]:
-        """The value at a place, from 0, in the sorted list of repeated cases."""
-        return jnp.take_along_axis(ranked, jnp.argmax(below > place, axis=0)[None], axis=0)
-
-    centre = (at(jnp.floor((total - 1) / 2)) + at(jnp.floor(total / 2)))[0] / 2
-    deviations = jnp.sum(jnp.where((w > 0)[:, None], jnp.abs(x - centre[None]), 0) * w[:, None], axis=0)
-    return centre, _nonzero(deviations / jnp.maximum(total - 1, 1))
-
-
-def _by_mean(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
-    """Mean and standard deviation with divisor n."""
-    used, share = (w > 0)[:, None], (w / jnp.sum(w))[:, None]
-    centre = jnp.sum(jnp.where(used, x, 0) * share, axis=0)
-    spread = jnp.sqrt(jnp.sum(jnp.where(used, jnp.square(x - centre[None]), 0) * share, axis=0))
-    rounding = 4 * float(jnp.finfo(x.dtype).eps)
-    return centre, jnp.where(spread > rounding * jnp.abs(centre), spread, 1)
-
-
-def _unchanged(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
-    return jnp.zeros_like(x, shape=x.shape[1:]), jnp.ones_like(x, shape=x.shape[1:])
-
-
-def _nonzero(scale: Float[Array, " D"]) -> Float[Array, " D"]:
-    return jnp.where(scale > 0, scale, 1)
-
-
-_HOW = {"delve": _by_median, "standard": _by_mean, "none": _unchanged}
 
 
 class Stopped(NamedTuple):
@@ -173,7 +72,7 @@ class Stopped(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class EarlyStopped(_Wrapper):
+class EarlyStopped(Wrapper):
     """Early stopping by validation cases split off the training cases; the prediction is the mean of all members.
 
     The cases (a case of weight 2 is one case) are put in random order and cut into equal portions, within one; member q learns from
@@ -193,10 +92,15 @@ class EarlyStopped(_Wrapper):
 
     folds: int = 4
     share: float | None = None
-    patience: float | None = None
+    patience: int | float | None = None
     stretch: float = 1.0
     refit: bool = False
     loss: Loss = squared
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What `failure` may say."""
+        return ("none of a member's saved networks had a finite validation error (use a smaller rate, or normalise the data with learn.Normalised)",)
 
     def fit(
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None, order: Int[Array, " n"] | None = None
@@ -249,7 +153,7 @@ class EarlyStopped(_Wrapper):
 
     def diagnose(self, params: Stopped) -> dict[str, Array]:
         """The iteration chosen for each member, [M], all validation errors [M, S], and what the learner inside says, each [M, ...]."""
-        return {**jax.vmap(self._diagnose)(params.members), "iteration": params.iteration, "validation": params.errors}
+        return {**jax.vmap(self.base_diagnose)(params.members), "iteration": params.iteration, "validation": params.errors}
 
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses what cannot be split, and what the learner inside refuses.
@@ -259,7 +163,7 @@ class EarlyStopped(_Wrapper):
           ValueError: too few training cases for the portions, or settings outside their range.
         """
         super().check(data, plan)
-        if not hasattr(self.base, "watched"):
+        if not all(hasattr(each, "watched") for each in held(self)):
             raise TypeError(f"expected a learner that saves networks while it trains, got {self.base!r}; use Descent or Conjugate, also inside Normalised or Augmented")
         if self.share is None and self.folds < 2:
             raise ValueError(f"expected at least 2 folds, got {self.folds}; give share=0.25 for a single split")
@@ -287,7 +191,7 @@ def _random_order(key: Key, w: Float[Array, " n"]) -> Int[Array, " n"]:
 
 
 @dataclass(frozen=True, repr=False)
-class Ensemble(_Wrapper):
+class Ensemble(Wrapper):
     """Members trained on the same cases with different random numbers; the prediction is their mean.
 
     `Ensemble(EarlyStopped(base, share=1/3), members=10)` draws a split of its own for each member (Rasmussen 1996, in Neal 1998, section 3.3).
@@ -309,12 +213,12 @@ class Ensemble(_Wrapper):
 
     def failure(self, params: Params) -> Int[Array, ""]:
         """The first failure of a member, [], 0 if there is none: a mean over some of the members would be another method."""
-        codes = jax.vmap(self._failure)(params)
+        codes = jax.vmap(self.base_failure)(params)
         return codes[jnp.argmax(codes > 0)]
 
     def diagnose(self, params: Params) -> dict[str, Array]:
         """What the members say, each [M, ...]."""
-        return jax.vmap(self._diagnose)(params)
+        return jax.vmap(self.base_diagnose)(params)
 
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses an ensemble of none, and what the learner inside refuses.
@@ -328,7 +232,7 @@ class Ensemble(_Wrapper):
 
 
 @dataclass(frozen=True, repr=False)
-class Augmented(_Wrapper):
+class Augmented(Wrapper):
     """A learner whose training cases are joined by transformed copies of themselves (Scott & Variyam, "Data augmentation").
 
     The copies are made of the cases that the learner is given to train on, so none is ever among test or validation cases;
@@ -349,7 +253,7 @@ class Augmented(_Wrapper):
         extra = {} if start is None else {"start": start}
         return self.base.fit(fit_key, *self._enlarged(copy_key, x, y, w), **extra)
 
-    def watched(self, key, x, y, w, watch: Watch, patience: float | None = None, stretch: float = 1.0, start: PyTree = None) -> Watched:
+    def watched(self, key, x, y, w, watch: Callable[[Params, Any], Float[Array, ""]], patience: int | float | None = None, stretch: float = 1.0, start: PyTree = None) -> Watched:
         """The best of the networks that the learner inside saves; see `Descent.watched`, errors [S]."""
         copy_key, fit_key = jax.random.split(key)
         return self.base.watched(fit_key, *self._enlarged(copy_key, x, y, w), watch, patience, stretch, start)
@@ -360,11 +264,11 @@ class Augmented(_Wrapper):
 
     def failure(self, params: Params) -> Int[Array, ""]:
         """As of the learner inside, []."""
-        return self._failure(params)
+        return self.base_failure(params)
 
     def diagnose(self, params: Params) -> dict[str, Array]:
-        """As of the learner inside."""
-        return self._diagnose(params)
+        """As of the learner inside, each [...]."""
+        return self.base_diagnose(params)
 
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses no copies, a function that does not return a case, and what the learner inside refuses.
@@ -374,6 +278,8 @@ class Augmented(_Wrapper):
         """
         if self.copies < 1:
             raise ValueError(f"expected at least 1 copy, got {self.copies}; use the learner inside without Augmented")
+        if any(isinstance(held, EarlyStopped) for held in held(self)):
+            raise ValueError("expected Augmented inside EarlyStopped, got it outside, where copies of validation cases would be trained on; write EarlyStopped(Augmented(...))")
         x, y = jax.ShapeDtypeStruct((data.d,), jnp.float32), jax.ShapeDtypeStruct(data.y.shape[-1:], jnp.float32)
         made = jax.tree.map(lambda a: a.shape, jax.eval_shape(self.augment, jax.eval_shape(lambda: jax.random.key(0)), x, y))
         if made != (x.shape, y.shape):

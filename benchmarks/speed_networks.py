@@ -1,0 +1,242 @@
+"""Networks of 20 tanh units: nanoseconds per case and epoch beside peers and the machine's limit. Called by speed.py --networks.
+
+Every way runs in turn in one process that is held to the cores it may use; the processes follow each other.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+import warnings
+
+HIDDEN = 20
+SHAPES = ((8, 64), (8, 1024), (32, 256), (32, 1024))
+NETWORKS = (4, 16, 64, 250, 1000)
+SECONDS = 1.0
+"""Length of one timed run, about."""
+
+
+def timed(run, repeats=3):
+    """Median seconds of a few runs, after one that is not counted."""
+    run()
+    seconds = []
+    for _ in range(repeats):
+        time.sleep(0.2)
+        start = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - start)
+    return sorted(seconds)[repeats // 2]
+
+
+def steps_for(cases, nanoseconds):
+    """Epochs that take about SECONDS."""
+    return max(5, int(SECONDS * 1e9 / (cases * nanoseconds)))
+
+
+def problem(d, n):
+    """One regression problem: x [n, d] and y [n, 1]."""
+    import numpy as np
+
+    random = np.random.default_rng(d + n)
+    x = random.normal(size=(n, d))
+    return x, np.sin(x[:, :1]) + 0.3 * random.normal(size=(n, 1))
+
+
+def jaxgen_networks(d, n, networks, cores=1):
+    """assess: plain batch gradient descent of many networks."""
+    import jax
+    import numpy as np
+
+    import jaxgen as jg
+    from jaxgen import learn, resample
+
+    x, y = problem(d, n)
+    steps = steps_for(networks * n, 20 / cores)
+    ones = np.ones((networks, n), np.uint8)
+    data, plan, learner = jg.Data(x, y, tuple(map(str, range(d)))), resample.from_weights(ones, ones), learn.Descent(steps=steps)
+    return timed(lambda: jg.assess(jax.random.key(0), learner, data, plan, keep="rows")) / (steps * networks * n) * 1e9
+
+
+def scikit_learn(d, n):
+    """MLPRegressor: one network."""
+    from sklearn.neural_network import MLPRegressor
+
+    x, y = problem(d, n)
+    steps = steps_for(n, 400 if n > 100 else 5000)
+    network = MLPRegressor(hidden_layer_sizes=(HIDDEN,), activation="tanh", solver="sgd", alpha=0, batch_size=n, learning_rate_init=0.01, momentum=0, max_iter=steps, tol=0, n_iter_no_change=10**9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return timed(lambda: network.fit(x.astype("float32"), y[:, 0].astype("float32"))) / (steps * n) * 1e9
+
+
+def torch_loop(d, n):
+    """PyTorch: one network, a loop over epochs with autograd."""
+    import torch
+
+    x, y = (torch.tensor(a, dtype=torch.float32) for a in problem(d, n))
+    network = torch.nn.Sequential(torch.nn.Linear(d, HIDDEN), torch.nn.Tanh(), torch.nn.Linear(HIDDEN, 1))
+    descent = torch.optim.SGD(network.parameters(), lr=0.1 / (n + 1))
+    steps = steps_for(n, 300 if n > 100 else 3000)
+
+    def run():
+        for _ in range(steps):
+            descent.zero_grad(set_to_none=True)
+            (0.5 * (network(x) - y).square().sum()).backward()
+            descent.step()
+
+    return timed(run) / (steps * n) * 1e9
+
+
+def torch_vmap(d, n, networks=64):
+    """PyTorch: torch.func.vmap(grad) over many networks."""
+    import torch
+    from torch.func import grad, vmap
+
+    x, y = (torch.tensor(a, dtype=torch.float32) for a in problem(d, n))
+    shapes = ((d, HIDDEN), (HIDDEN,), (HIDDEN, 1), (1,))
+    params = [0.02 * torch.rand(networks, *shape) - 0.01 for shape in shapes]
+
+    def loss(params):
+        w, b, v, c = params
+        return 0.5 * (torch.tanh(x @ w + b) @ v + c - y).square().sum()
+
+    gradients = vmap(grad(loss))
+    steps = steps_for(n * networks, 400)
+
+    def run():
+        state = params
+        for _ in range(steps):
+            state = [p - 0.1 / (n + 1) * g for p, g in zip(state, gradients(state), strict=True)]
+
+    return timed(run) / (steps * n * networks) * 1e9
+
+
+def limit(d):
+    """What matrix products, at the rate of a large one, and tanh, at its rate in the cache, take per case and epoch; and both rates."""
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
+    size = 1500
+    a = jax.random.normal(jax.random.key(0), (size, size), "float32")
+    product = jax.jit(lambda a: a @ a)
+    rate = 2 * size**3 / timed(lambda: jax.block_until_ready(product(a)), 7)
+    values, times = jax.random.normal(jax.random.key(0), (HIDDEN, 1024), "float32"), 10000
+    tanh = jax.jit(lambda v: lax.fori_loop(0, times, lambda _, v: jnp.tanh(v), v))
+    seconds = timed(lambda: jax.block_until_ready(tanh(values)), 7) / (times * values.size)
+    operations = 4 * d * HIDDEN + 6 * HIDDEN
+    return 1e9 * (operations / rate + HIDDEN * seconds), rate, seconds
+
+
+def measure(cores):
+    """All ways on these cores, as a dictionary."""
+    if "torch" in sys.modules or __import__("importlib.util").util.find_spec("torch"):
+        import torch
+
+        torch.set_num_threads(len(cores))
+    found = {}
+    for d, n in SHAPES:
+        least, rate, tanh = limit(d)
+        ways = {f"jaxgen R={networks}": jaxgen_networks(d, n, networks, len(cores)) for networks in NETWORKS}
+        ways |= {"scikit-learn": scikit_learn(d, n), "torch loop": torch_loop(d, n), "torch.func.vmap": torch_vmap(d, n)}
+        found[f"{d},{n}"] = {"limit": least, "GFLOP/s": rate / 1e9, "tanh": 1e9 * tanh, **ways}
+    return found
+
+
+def child(job, *arguments):
+    """The result of a job of this file in a process of its own, held to the given cores."""
+    source = subprocess.run([sys.executable, __file__, job, *map(json.dumps, arguments)], capture_output=True, text=True, env={**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "false"})
+    if source.returncode:
+        sys.exit(source.stderr)
+    return json.loads(source.stdout.splitlines()[-1])
+
+
+def memory(networks):
+    """Peak memory in MiB of a process that trains so many networks of 32 inputs on 1024 cases."""
+    jaxgen_networks(32, 1024, networks, 2)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def compilation():
+    """Seconds from a learner that was never seen to its first result, less those of a second call: mlp-bgd-2 and plain descent."""
+    import jax
+
+    import jaxgen as jg
+    from jaxgen import learn, resample
+
+    seconds = {}
+    for name, make in (("Descent", lambda s: learn.Descent(steps=s)), ("mlp-bgd-2", bgd_2)):
+        x, y = problem(8, 64)
+        data, plan = jg.Data(x, y, tuple("abcdefgh")), resample.leave_out(jax.random.key(0), 64, 0.25, 32)
+        jg.assess(jax.random.key(0), learn.Mean(), data, plan)
+        start = time.perf_counter()
+        jg.assess(jax.random.key(0), make(101), data, plan)
+        first = time.perf_counter()
+        jg.assess(jax.random.key(0), make(101), data, plan)
+        seconds[name] = 2 * first - start - time.perf_counter()
+    return seconds
+
+
+def bgd_2(steps=20_000):
+    """Neal's mlp-bgd-2."""
+    from jaxgen import learn
+
+    return learn.Normalised(learn.EarlyStopped(learn.Descent(learn.MLP(hidden=(HIDDEN,)), rate=0.1, steps=steps, saves="1-2-5", relevance="gradient"), folds=4))
+
+
+def sweep():
+    """Seconds of each part of the training of mlp-bgd-2 on all tasks: 3 families x 2 numbers of inputs x 5 sizes, 864 networks."""
+    import jax
+    import numpy as np
+
+    import jaxgen as jg
+    from jaxgen import resample
+
+    seconds, networks = {}, 0
+    for d in (8, 32):
+        for n, instances in ((64, 8), (128, 8), (256, 8), (512, 8), (1024, 4)):
+            random = np.random.default_rng(n + d)
+            x = random.normal(size=(3 * instances, n, d))
+            y = np.sin(2 * x[..., :1]) + x[..., 1:2] * x[..., 2:3] + 0.5 * random.normal(size=(3 * instances, n, 1))
+            start = time.perf_counter()
+            losses = jg.assess(jax.random.key(0), bgd_2(), jg.Data(x, y, tuple(map(str, range(d)))), resample.full(n), keep="rows")
+            seconds[f"{d},{n}"] = time.perf_counter() - start
+            networks += losses.info["iteration"].size
+    return {"seconds": seconds, "networks": networks}
+
+
+def report():
+    """The lines of the result file."""
+    one, two = child("measure", [0]), child("measure", [0, 1])
+    lines = ["Nanoseconds per case and epoch of batch gradient descent, 20 tanh units, single precision; R networks", ""]
+    for title, found in (("one core", one), ("two cores", two)):
+        names = [name for name in found["8,64"] if name not in ("GFLOP/s", "tanh")]
+        lines += [f"{title:24}" + "".join(f"{'D=' + key.replace(',', ', N='):>16}" for key in found)]
+        lines += [f"{name:24}" + "".join(f"{found[key][name]:16.1f}" for key in found) for name in names]
+        lines += [f"(a large matrix product runs at {found['8,64']['GFLOP/s']:.0f} GFLOP/s, one tanh takes {found['8,64']['tanh']:.2f} ns)", ""]
+    best = {key: min(one[key][f"jaxgen R={networks}"] for networks in NETWORKS) for key in one}
+    at = {key: one[key]["jaxgen R=64"] for key in one}
+    lines += ["On one core, jaxgen at R = 64:", f"{'':44}" + "".join(f"{'D=' + key.replace(',', ', N='):>16}" for key in one)]
+    lines += [f"{'share of the limit':44}" + "".join(f"{one[key]['limit'] / at[key]:16.0%}" for key in one)]
+    lines += [f"{'share of the limit, worst R':44}" + "".join(f"{one[key]['limit'] / max(one[key][f'jaxgen R={r}'] for r in NETWORKS):16.0%}" for key in one)]
+    lines += [f"{'times faster than ' + peer:44}" + "".join(f"{one[key][peer] / at[key]:16.1f}" for key in one) for peer in ("scikit-learn", "torch loop", "torch.func.vmap")]
+    lines += [f"{'times faster on two cores, R = 64':44}" + "".join(f"{at[key] / two[key]['jaxgen R=64']:16.2f}" for key in one)]
+    lines += [f"{'times faster on two cores, R = 1000':44}" + "".join(f"{one[key]['jaxgen R=1000'] / two[key]['jaxgen R=1000']:16.2f}" for key in one)]
+    lines += [f"{'time a network at R = 1000 / at R = 64':44}" + "".join(f"{one[key]['jaxgen R=1000'] / at[key]:16.2f}" for key in one), ""]
+    lines += ["peak memory, D = 32, N = 1024, keep='rows': " + ", ".join(f"{child('memory', r):.0f} MiB at R = {r}" for r in (64, 250, 1000, 4000))]
+    lines += ["compilation of a new learner: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in child("compilation").items())]
+    start = time.perf_counter()
+    parts = child("sweep")
+    lines += [f"training of mlp-bgd-2 on all tasks, {parts['networks']} networks x 20,000 epochs, 63 saves, 2 cores: {time.perf_counter() - start:.0f} s, imports and compilation included"]
+    lines += ["  " + ", ".join(f"D={key.replace(',', ' n=')}: {seconds:.1f}" for key, seconds in parts["seconds"].items())]
+    return lines, best
+
+
+if __name__ == "__main__":
+    job, arguments = sys.argv[1], [json.loads(word) for word in sys.argv[2:]]
+    if job == "measure":
+        os.sched_setaffinity(0, arguments[0])
+        os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(len(arguments[0]))
+    print(json.dumps(globals()[job](*arguments)))
