@@ -438,7 +438,7 @@ def test_bad_input_is_named(case, own_messages):
 
 def test_copies_made_before_the_split_are_refused(own_messages):
     """They would put copies of validation cases among those that are learned from."""
-    data, plan = Data(*SCALED, tuple("abc")), resample.full(N)
+    data, plan = Data(SCALED[0], SCALED[1], tuple("abc")), resample.full(N)
     outside = Augmented(Normalised(EarlyStopped(Descent(steps=2))))
     with pytest.raises(ValueError, match=r"expected Augmented inside EarlyStopped.*write EarlyStopped\(Augmented"):
         assess(jax.random.key(0), outside, data, plan)
