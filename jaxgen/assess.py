@@ -17,7 +17,9 @@ from jaxgen.step import Job, compiled, facts
 from jaxgen.types import Data, Key, Learner, Loss, Losses, Plan
 
 _CACHE_BYTES = 2 << 20
-"""Working memory of one chunk on one CPU core: activations that leave the cache cost a factor of three."""
+"""Widest array of one chunk on one CPU core: arrays that leave the cache cost a factor of three."""
+_LOOP_CACHE_BYTES = 1 << 18
+"""The same for arrays that a loop of many rounds makes anew in every round, such as the activations of networks: several of them stay in the cache."""
 _GATHER_SHARE = 0.75
 """Rows that use at most this share of the cases train on a gathered copy of them, others on all cases with masks."""
 _SHARED_ROWS = 8
@@ -251,29 +253,27 @@ def _cores() -> int:
 
 @dataclass(frozen=True)
 class _Budget:
-    """Memory that a row needs while it is trained, and the memory there is."""
+    """The most rows of a chunk, the bytes that a single row needs, and the bytes there are."""
 
-    row_bytes: int
+    most_rows: int
     most_bytes: int
-    chunk_bytes: int
     device_bytes: int
     workers: int
 
     @classmethod
     def of(cls, job: Job) -> "_Budget":
         """On a CPU the cache of each core sets the size of chunks, elsewhere a share of the memory of each device."""
-        device, row = job.devices[0], facts(job).row_bytes
-        most = max(row, facts(job).predict_bytes)
+        device, needs, devices = job.devices[0], facts(job), len(job.devices)
+        most = max(needs.row_bytes, needs.predict_bytes)
         if device.platform == "cpu":
-            return cls(row, most, _CACHE_BYTES * len(job.devices), _host_memory(), _workers(job))
+            return cls(devices * max(1, min(_CACHE_BYTES // needs.row_bytes, _LOOP_CACHE_BYTES // needs.loop_bytes)), most, _host_memory(), _workers(job))
         statistics = device.memory_stats() or {}
         memory = statistics.get("bytes_limit", 0) - statistics.get("bytes_in_use", 0) or _host_memory()
-        return cls(row, most, memory // 16 * len(job.devices), memory, 1)
+        return cls(devices * max(1, memory // 16 // needs.row_bytes), most, memory, 1)
 
     def rows(self, total: int) -> int:
         """Rows of a chunk: within the budget, and as many chunks for every worker."""
-        most = max(1, self.chunk_bytes // self.row_bytes)
-        rounds = math.ceil(total / (most * self.workers))
+        rounds = math.ceil(total / (self.most_rows * self.workers))
         return math.ceil(total / (rounds * self.workers))
 
     def refuse_if_too_large(self, loss_bytes: int, learner: Learner) -> None:

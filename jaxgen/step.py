@@ -22,6 +22,9 @@ _POOLED |= {"tridiagonal", "tridiagonal_solve", "ffi_call", "pure_callback", "io
 _PREDICT_BYTES = 1 << 20
 """Working memory of predictions: where all cases are many more than those that a row trains on, few rows predict at a time."""
 
+_FEW_ROUNDS = 32
+"""Loops of a known number of rounds up to this do not count as loops."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -95,6 +98,7 @@ class Facts:
 
     Attributes:
       row_bytes: size of the widest intermediate array of a row while it is fitted.
+      loop_bytes: the same inside loops of many rounds, whose arrays are used again and again.
       predict_bytes: the same while it predicts all cases.
       alone: on a CPU it must not run beside another: batched LAPACK calls wait for the pool of threads that also runs the
         chunks, so two at a time can wait for each other for ever (seen with jaxlib 0.10.2). Each uses all cores by itself.
@@ -102,6 +106,7 @@ class Facts:
     """
 
     row_bytes: int
+    loop_bytes: int
     predict_bytes: int
     alone: bool
     info: Mapping[str, jax.ShapeDtypeStruct]
@@ -118,23 +123,36 @@ def facts(job: Job) -> Facts:
     predict = jax.make_jaxpr(job.losses)(one, x, y)
     info = jax.eval_shape(getattr(job.learner, "diagnose", lambda p: {}), one)
     alone = any(equation.primitive.name in _POOLED for program in (fit, predict) for equation in _equations(program))
-    return Facts(max(_widest(fit, rows), job.cases * np.dtype(job.dtype).itemsize), _widest(predict, 1), alone, info)
+    widest = max(_widest(_equations(fit), rows), job.cases * np.dtype(job.dtype).itemsize)
+    return Facts(widest, _widest(_equations_of_loops(fit), rows), _widest(_equations(predict), 1), alone, info)
 
 
-def _widest(program: Any, rows: int) -> int:
-    """Bytes of a row in the largest array that a traced program of some rows makes."""
-    sizes = (math.prod(v.aval.shape) * v.aval.dtype.itemsize for equation in _equations(program) for v in equation.outvars if rows in v.aval.shape or rows == 1)
+def _widest(equations: Iterator[Any], rows: int) -> int:
+    """Bytes of a row in the largest array that some equations of a program of some rows make."""
+    sizes = (math.prod(v.aval.shape) * v.aval.dtype.itemsize for equation in equations for v in equation.outvars if rows in v.aval.shape or rows == 1)
     return max(1, max(sizes, default=1) // rows)
+
+
+def _equations_of_loops(program: Any) -> Iterator[Any]:
+    """The equations inside all loops of a traced program, but for those of few rounds."""
+    for equation in _equations(program):
+        if equation.primitive.name == "while" or (equation.primitive.name == "scan" and equation.params["length"] > _FEW_ROUNDS):
+            yield from _inner(equation)
 
 
 def _equations(program: Any) -> Iterator[Any]:
     """All equations of a traced program, those of inner programs too."""
     for equation in getattr(program, "jaxpr", program).eqns:
         yield equation
-        for value in equation.params.values():
-            for inner in value if isinstance(value, tuple | list) else (value,):
-                if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
-                    yield from _equations(inner)
+        yield from _inner(equation)
+
+
+def _inner(equation: Any) -> Iterator[Any]:
+    """All equations of the programs that an equation holds."""
+    for value in equation.params.values():
+        for inner in value if isinstance(value, tuple | list) else (value,):
+            if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
+                yield from _equations(inner)
 
 
 @lru_cache(maxsize=64)
