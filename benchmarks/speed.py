@@ -1,8 +1,9 @@
 """Speed against peers and against the machine's limit, measured side by side in one run.
 
     python benchmarks/speed.py --linear
+    python benchmarks/speed.py --networks
 
-prints a table and writes it to benchmarks/results/. Every way is run in turn, several times over, and the median of each is given.
+prints a table and writes it to benchmarks/results/. For networks, PyTorch is a peer where it is installed. Every way is run in turn, several times over, and the median of each is given.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import sklearn
+import speed_networks
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneOut, ShuffleSplit, cross_val_score
 
@@ -167,12 +169,13 @@ def leave_one_out():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--linear", action="store_true", help="least squares")
-    if not parser.parse_args().linear:
-        parser.error("say what to measure: --linear")
-    text = "\n".join([machine(), "", *linear(), "", *leave_one_out()]) + "\n"
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--linear", action="store_true", help="least squares")
+    what.add_argument("--networks", action="store_true", help="networks of 20 hidden units")
+    linear_wanted = parser.parse_args().linear
+    text = "\n".join([machine(), "", *([*linear(), "", *leave_one_out()] if linear_wanted else speed_networks.report())]) + "\n"
     print(text, end="")
-    (RESULTS / "speed_linear.txt").write_text(text)
+    (RESULTS / f"speed_{'linear' if linear_wanted else 'networks'}.txt").write_text(text)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from jaxgen.learn.iterate import Iterative, Steps, in_any_row, norm, prepare
+from jaxgen.learn.iterate import Iterative, Steps, in_any_row, prepare
 from jaxgen.learn.network import MLP, as_network
 from jaxgen.learn.normalise import Normalised
 from jaxgen.learn.wrap import EarlyStopped, Ensemble
@@ -102,7 +102,6 @@ class Conjugate(Iterative):
     def begin(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree) -> Steps:
         """A training on cases [n, D], [n, K] of weights [n] that can be advanced iteration by iteration."""
         cases, random = prepare(x, y, w), self.init(key, x, y)
-        unit = norm(jax.grad(self.energy)(random, cases))
         params, restored = ravel_pytree(random if start is None else start)
         measured = jax.value_and_grad(lambda params: self.energy(restored(params), cases))
 
@@ -112,7 +111,7 @@ class Conjugate(Iterative):
 
             return lax.while_loop(unfinished, lambda state: _after_trial(state, measured, upto, self.curvature), state)
 
-        return Steps(_first(params, *measured(params)), advance, lambda state, iteration: self.trained(restored(state.params), cases, iteration, state.failed_step, unit))
+        return Steps(_first(params, *measured(params)), advance, lambda state, iteration: self.trained(restored(state.params), random, cases, iteration, state.failed_step))
 
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses settings and data that do not fit, and networks that draw random numbers.

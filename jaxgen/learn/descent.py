@@ -9,7 +9,7 @@ import optax
 from jax import lax
 from jaxtyping import Array, Float, Int, PyTree
 
-from jaxgen.learn.iterate import Cases, Iterative, Steps, norm, prepare
+from jaxgen.learn.iterate import Cases, Iterative, Steps, prepare
 from jaxgen.learn.network import as_network
 from jaxgen.types import Data, Key, Plan
 
@@ -95,7 +95,6 @@ class Descent(Iterative):
         _, training_key = jax.random.split(key)
         random = self.init(key, x, y)
         factors = self._fixed_factors(cases)
-        unit = norm(jax.grad(self.energy)(random, cases))
         params = random if start is None else start
         if start is None and self.relevance == "correlation":
             params = self._scaled(random, [jnp.sqrt(factor) for factor in factors])
@@ -114,7 +113,7 @@ class Descent(Iterative):
         return Steps(
             _State(params, optimiser.init(params), jnp.int32(-1)),
             lambda state, since, upto: lax.fori_loop(jnp.asarray(since, jnp.int32), jnp.asarray(upto, jnp.int32), step, state),
-            lambda state, iteration: self.trained(state.params, cases, iteration, state.failed_step, unit),
+            lambda state, iteration: self.trained(state.params, random, cases, iteration, state.failed_step),
         )
 
     def check(self, data: Data, plan: Plan) -> None:

@@ -220,12 +220,14 @@ class Iterative(Value):
             total = total + (size if penalty.of_cases else share * size)
         return total / share
 
-    def trained(self, params: PyTree, cases: Cases, iteration: Any, failed_step: Int[Array, ""], unit: Float[Array, ""]) -> Trained:
-        """The network with these parameters after an iteration, with the norm of its gradient in the given unit, [], and its statistics."""
-        error, gradient = jax.value_and_grad(self.energy)(params, cases)
-        failed_step = jnp.where((failed_step < 0) & ~jnp.isfinite(error), iteration, failed_step)
+    def trained(self, params: PyTree, random: PyTree, cases: Cases, iteration: Any, failed_step: Int[Array, ""]) -> Trained:
+        """The network with these parameters after an iteration, its statistics, and the norm of its gradient relative to that at a random start."""
+        both = jax.tree.map(lambda a, b: jnp.stack([a, b]), params, random)
+        errors, gradients = jax.vmap(jax.value_and_grad(self.energy), in_axes=(0, None))(both, cases)
+        size, unit = jax.vmap(norm)(gradients)
+        failed_step = jnp.where((failed_step < 0) & ~jnp.isfinite(errors[0]), iteration, failed_step)
         statistics = as_network(self.network).forward(params, cases.x, cases.w).statistics
-        return Trained(params, statistics, failed_step, norm(gradient) / unit)
+        return Trained(params, statistics, failed_step, size / unit)
 
 
 def prepare(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Cases:

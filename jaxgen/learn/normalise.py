@@ -81,9 +81,11 @@ class Normalised(Wrapper):
         super().check(data, plan)
 
     def _units(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Standard:
-        centre, scale = _HOW[self.how](x, w)
-        raw = jnp.isin(jnp.arange(x.shape[1]), jnp.asarray(self.raw_inputs, int))
-        return Standard(None, jnp.where(raw, 0, centre), jnp.where(raw, 1, scale), *_HOW["none" if self.classifies else self.how](y, w))
+        inputs, outputs = x.shape[1], y.shape[1]
+        raw = jnp.asarray([i in self.raw_inputs for i in range(inputs)] + [self.classifies] * outputs)
+        centre, scale = _HOW[self.how](jnp.concatenate([x, y], axis=1), w)
+        centre, scale = jnp.where(raw, 0, centre), jnp.where(raw, 1, scale)
+        return Standard(None, centre[:inputs], scale[:inputs], centre[inputs:], scale[inputs:])
 
 
 def _normal(units: Standard, x: Float[Array, "n D"], y: Float[Array, "n K"]) -> tuple[Float[Array, "n D"], Float[Array, "n K"]]:

@@ -119,18 +119,23 @@ class EarlyStopped(Wrapper):
         used = jnp.sum(w > 0, dtype=jnp.int32)
         begin, size, most_left, most_out = self._portions(len(w), used)
 
+        table = jnp.concatenate([x, y, w[:, None]], axis=1)
+
+        def some(index, used):
+            """Inputs, targets and weights of cases, all 0 where they are not used."""
+            rows = jnp.where(used[:, None], table[index], 0)
+            return rows[:, : x.shape[1]], rows[:, x.shape[1] : -1], rows[:, -1]
+
         def member(key, begin, size, start):
-            place = jnp.arange(most_left, dtype=jnp.int32)
-            left, left_used = order[jnp.minimum(jnp.where(place < begin, place, place + size), len(w) - 1)], place < used - size
-            place = jnp.arange(most_out, dtype=jnp.int32)
-            out, out_used = order[jnp.minimum(begin + place, len(w) - 1)], place < size
-            validate = jnp.where(out_used, w[out], 0)
-            x_out, y_out = (jnp.where(out_used[:, None], a[out], 0) for a in (x, y))
+            place = jnp.arange(most_left)
+            left = some(order[jnp.minimum(jnp.where(place < begin, place, place + size), len(w) - 1)], place < used - size)
+            place = jnp.arange(most_out)
+            x_out, y_out, validate = some(order[jnp.minimum(begin + place, len(w) - 1)], place < size)
 
             def error(params, iteration):
                 return jnp.sum(validate * self.loss(y_out, self.base.predict(params, x_out))) / jnp.sum(validate)
 
-            return self.base.watched(key, x[left], y[left], jnp.where(left_used, w[left], 0), error, self.patience, self.stretch, start)
+            return self.base.watched(key, *left, error, self.patience, self.stretch, start)
 
         keys = jnp.stack(member_keys)
         best, errors, iteration = jax.vmap(member, in_axes=(0, 0, 0, None if start is None else 0))(keys, begin, size, start)
