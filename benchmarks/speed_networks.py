@@ -114,8 +114,8 @@ def torch_vmap(d, n, networks=64):
     return timed(run) / (steps * n * networks) * 1e9
 
 
-def limit(d):
-    """What matrix products, at the rate of a large one, and tanh, at its rate in the cache, take per case and epoch; and both rates."""
+def limit(d, cores):
+    """What matrix products, at the rate of a large one, and tanh, at its rate in the cache of every core, take per case and epoch; and both rates."""
     import jax
     import jax.numpy as jnp
     from jax import lax
@@ -126,7 +126,7 @@ def limit(d):
     rate = 2 * size**3 / timed(lambda: jax.block_until_ready(product(a)), 7)
     values, times = jax.random.normal(jax.random.key(0), (HIDDEN, 1024), "float32"), 10000
     tanh = jax.jit(lambda v: lax.fori_loop(0, times, lambda _, v: jnp.tanh(v), v))
-    seconds = timed(lambda: jax.block_until_ready(tanh(values)), 7) / (times * values.size)
+    seconds = timed(lambda: jax.block_until_ready(tanh(values)), 7) / (times * values.size) / cores
     operations = 4 * d * HIDDEN + 6 * HIDDEN
     return 1e9 * (operations / rate + HIDDEN * seconds), rate, seconds
 
@@ -141,10 +141,52 @@ def measure(cores):
         peers |= {"torch loop": torch_loop, "torch.func.vmap": torch_vmap}
     found = {}
     for d, n in SHAPES:
-        least, rate, tanh = limit(d)
+        least, rate, tanh = limit(d, len(cores))
         ways = {f"jaxgen R={networks}": jaxgen_networks(d, n, networks, len(cores)) for networks in NETWORKS}
         ways |= {name: peer(d, n) for name, peer in peers.items()}
         found[f"{d},{n}"] = {"limit": least, "GFLOP/s": rate / 1e9, "tanh": 1e9 * tanh, **ways}
+    return found
+
+
+def profile(core):
+    """Where the time of one core goes with 64 networks: nanoseconds per case and epoch of parts, each timed by itself in a loop of the engine's chunk size."""
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
+    os.sched_setaffinity(0, core)
+
+    def loop(step, start, cases, times):
+        run = jax.jit(lambda start, x: lax.fori_loop(0, times, lambda _, state: step(state, x), start))
+        return lambda x: timed(lambda: jax.block_until_ready(run(start, x))) / (times * cases) * 1e9
+
+    found = {}
+    for d, n in SHAPES:
+        chunk = max(1, (1 << 18) // (4 * n * (d + 2 * HIDDEN)))
+        x, y = (jnp.asarray(a.T, "float32") for a in problem(d, n))
+        times = steps_for(chunk * n, 20)
+        units = jax.random.normal(jax.random.key(0), (chunk, HIDDEN, n), "float32")
+        weights = 0.1 * jax.random.normal(jax.random.key(0), (chunk, HIDDEN, d), "float32")
+        output = 0.1 * jax.random.normal(jax.random.key(1), (chunk, HIDDEN), "float32")
+
+        def products(w, x, n=n):
+            return w - 0.1 / n * jnp.einsum("rhn,dn->rhd", jnp.einsum("rhd,dn->rhn", w, x), x)
+
+        def error(params, x, y=y):
+            w, v = params
+            return 0.5 * jnp.sum((v @ jnp.tanh(w @ x) - y[0]) ** 2)
+
+        def epoch(params, x, n=n, error=error):
+            return jax.tree.map(lambda p, g: p - 0.1 / (n + 1) * g, params, jax.vmap(jax.grad(error), in_axes=(0, None))(params, x))
+
+        parts = {
+            "products of inputs and hidden units": loop(products, weights, chunk * n, times)(x),
+            "tanh": loop(lambda v, x: jnp.tanh(v), units, chunk * n, times)(x),
+        }
+        whole = loop(epoch, (weights, output), chunk * n, times)(x)
+        parts["output, derivatives, sums"] = whole - sum(parts.values())
+        through = jaxgen_networks(d, n, 64)
+        found[f"{d},{n}"] = {**parts, "bare loop, together": whole, "biases, failure checks, engine": through - whole, "assess": through}
     return found
 
 
@@ -228,6 +270,9 @@ def report():
     lines += [f"{'times faster on two cores, R = 64':44}" + "".join(f"{at[key] / two[key]['jaxgen R=64']:16.2f}" for key in one)]
     lines += [f"{'times faster on two cores, R = 1000':44}" + "".join(f"{one[key]['jaxgen R=1000'] / two[key]['jaxgen R=1000']:16.2f}" for key in one)]
     lines += [f"{'time a network at R = 1000 / at R = 64':44}" + "".join(f"{one[key]['jaxgen R=1000'] / at[key]:16.2f}" for key in one), ""]
+    parts = child("profile", [0])
+    lines += ["Where the time of one core goes, R = 64: nanoseconds per case and epoch; products and tanh each timed by themselves, the other parts as differences"]
+    lines += [f"{name:44}" + "".join(f"{parts[key][name]:16.1f}" for key in parts) for name in parts["8,64"]] + [""]
     lines += ["peak memory, D = 32, N = 1024, keep='rows': " + ", ".join(f"{child('memory', r):.0f} MiB at R = {r}" for r in (64, 250, 1000, 4000))]
     lines += ["compilation of a new learner: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in child("compilation").items())]
     start = time.perf_counter()

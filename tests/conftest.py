@@ -7,6 +7,8 @@ import jaxtyping
 import numpy as np
 import pytest
 
+from jaxgen import step
+
 os.environ.setdefault("MPLBACKEND", "Agg")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -26,3 +28,16 @@ def own_messages():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_for_this_file(request):
+    """Most files compile in a third of the time without XLA's optimisations; the engine, the learners and Neal's numbers are tested with them.
+
+    Programs are dropped after each file: some thousands of them exceed the memory maps that Linux allows a process.
+    """
+    optimised = request.module.__name__.rpartition(".")[2] in ("test_assess", "test_neal", "test_documents")
+    jax.config.update("jax_disable_most_optimizations", not optimised)
+    yield
+    step.compiled.cache_clear()
+    jax.clear_caches()

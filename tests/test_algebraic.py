@@ -9,6 +9,8 @@ import pytest
 from jaxgen import algebraic, assess, learn, loss, resample, simulate
 from jaxgen.types import Losses
 
+pytestmark = pytest.mark.one_device
+
 
 def full_fit(apparent, n=20, plan=None, loss="squared", failed=False):
     """Losses of full fits with these apparent errors [*Q]."""

@@ -13,6 +13,8 @@ from sklearn.utils import Bunch
 
 from jaxgen import datasets
 
+pytestmark = pytest.mark.one_device
+
 
 def numbers(n: int = 30, d: int = 3) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(n, d))

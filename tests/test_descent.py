@@ -14,6 +14,8 @@ from jaxgen import Data, assess, learn, resample
 from jaxgen.learn import L2, MLP, Descent, Optax, PerTask
 from jaxgen.learn.iterate import prepare, save_steps
 
+pytestmark = pytest.mark.one_device
+
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(24, 4)), RANDOM.normal(size=(24, 2))
 Y[:, 0] += X[:, 0] * X[:, 1] + X[:, 2]
@@ -21,14 +23,6 @@ W = (np.arange(24) % 3).astype(float)
 NETWORK = MLP((3,), skip=True, init=0.5)
 EXACT = {np.dtype("float32"): 1e-5, np.dtype("float64"): 1e-12}
 """Error allowed between two orders of the same sums of about 100 numbers of size 1, after a few iterations."""
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_compilation():
-    """Compiling takes most of the time of these tests, running next to none."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
 
 jit = partial(jax.jit, static_argnums=0)
 start_of = jit(lambda learner, x, y: learner.init(jax.random.key(0), x, y))

@@ -7,6 +7,8 @@ from sklearn import metrics
 
 from jaxgen import loss
 
+pytestmark = pytest.mark.one_device
+
 
 def cases(k, dtype):
     """Classes, one-hot targets and probabilities of 50 cases."""

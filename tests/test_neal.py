@@ -14,18 +14,12 @@ import pytest
 from jaxgen import learn
 from jaxgen.learn.iterate import prepare
 
+pytestmark = pytest.mark.one_device
+
 WHOLE = Path(__file__).parents[2] / "shared" / "reference"
 needs_whole = pytest.mark.skipif(not WHOLE.exists(), reason=f"the whole reference is not at {WHOLE}; its excerpt is compared")
 RELEVANCE = {1: "none", 2: "gradient", 3: "correlation"}
 ESTIMATION = np.arange(128) < 96
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_compilation():
-    """Compiling takes most of the time of these tests."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 def read(path):

@@ -13,6 +13,8 @@ from jaxgen import Data, assess, learn, resample
 from jaxgen.learn import L2, MLP, Descent, PerTask, Sparse, Tied
 from jaxgen.learn.network import as_network
 
+pytestmark = pytest.mark.one_device
+
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(24, 4)), RANDOM.normal(size=(24, 2))
 Y[:, 0] += X[:, 0] * X[:, 1]
@@ -30,14 +32,6 @@ def double():
     """Runs a test in double precision only."""
     with jax.enable_x64(True):
         yield np.dtype("float64")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_compilation():
-    """Compiling takes most of the time of these tests, running next to none."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 jit = partial(jax.jit, static_argnums=0)

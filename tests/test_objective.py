@@ -15,6 +15,8 @@ from jaxgen import Data, assess, learn, resample
 from jaxgen.learn import L1, L2, MLP, Descent, Objective, PerTask, Sparse, Tied
 from jaxgen.learn.iterate import Cases
 
+pytestmark = pytest.mark.one_device
+
 RANDOM = np.random.default_rng(0)
 OUTPUTS = 2 * RANDOM.normal(size=(3, 17))
 REAL = RANDOM.normal(size=(3, 17))
@@ -32,14 +34,6 @@ OBJECTIVES = {
     Objective("hinge"): (BINARY, BINARY.size * hinge_loss(BINARY.ravel(), OUTPUTS.ravel())),
     Objective("hinge", delta=2.5): (BINARY, 2.5 * BINARY.size * hinge_loss(BINARY.ravel(), OUTPUTS.ravel() / 2.5)),
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_compilation():
-    """Compiling takes most of the time of these tests, running next to none."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.fixture(params=OBJECTIVES, ids=repr)

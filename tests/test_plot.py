@@ -10,6 +10,8 @@ from jaxgen import plot, resample
 from jaxgen.stats import estimate
 from jaxgen.types import Losses
 
+pytestmark = pytest.mark.one_device
+
 
 @pytest.fixture(autouse=True)
 def closed():

@@ -13,6 +13,8 @@ from scipy.stats import chi2
 from jaxgen import draw, resample
 from jaxgen.types import Plan
 
+pytestmark = pytest.mark.one_device
+
 KEY, OTHER = jax.random.key(0), jax.random.key(1)
 STRATA = np.array(list("aaabbbbbbccccccccccc"))
 GROUPS = np.arange(20) // 3

@@ -24,14 +24,6 @@ FIT = Descent(MLP((3,), init=0.5), steps=60, rate=0.4)
 EXACT = {np.dtype("float32"): 2e-5, np.dtype("float64"): 1e-11}
 """Error allowed between two orders of the same sums, after up to 60 iterations on numbers of size 1 to 10."""
 
-@pytest.fixture(autouse=True, scope="module")
-def quick_compilation():
-    """Compiling takes most of the time of these tests, running next to none."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
 jit = partial(jax.jit, static_argnums=0)
 
 

@@ -221,7 +221,7 @@ class Iterative(Value):
         return total / share
 
     def trained(self, params: PyTree, random: PyTree, cases: Cases, iteration: Any, failed_step: Int[Array, ""]) -> Trained:
-        """The network with these parameters after an iteration, its statistics, and the norm of its gradient relative to that at a random start."""
+        """The network with these parameters after an iteration, its statistics, and the norm [] of its gradient relative to that at a random start."""
         both = jax.tree.map(lambda a, b: jnp.stack([a, b]), params, random)
         errors, gradients = jax.vmap(jax.value_and_grad(self.energy), in_axes=(0, None))(both, cases)
         size, unit = jax.vmap(norm)(gradients)

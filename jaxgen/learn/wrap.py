@@ -127,9 +127,9 @@ class EarlyStopped(Wrapper):
             return rows[:, : x.shape[1]], rows[:, x.shape[1] : -1], rows[:, -1]
 
         def member(key, begin, size, start):
-            place = jnp.arange(most_left)
+            place = jnp.arange(most_left, dtype=jnp.int32)
             left = some(order[jnp.minimum(jnp.where(place < begin, place, place + size), len(w) - 1)], place < used - size)
-            place = jnp.arange(most_out)
+            place = jnp.arange(most_out, dtype=jnp.int32)
             x_out, y_out, validate = some(order[jnp.minimum(begin + place, len(w) - 1)], place < size)
 
             def error(params, iteration):
