@@ -91,7 +91,7 @@ def main():
     ):
         for measure in measures:
             lines += rows(name, objective, measure)
-    lines += ["(scikit-learn's network for two classes has one output, ours one per class; its starts are other random numbers)"]
+    lines += ["(for two classes scikit-learn has one output and ours one per class, so that the same penalty counts half; networks start from other random numbers)"]
     text = "\n".join(lines) + "\n"
     print(text, end="")
     (RESULTS / "accuracy.txt").write_text(text)

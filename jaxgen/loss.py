@@ -1,10 +1,17 @@
-"""Per-case losses: a target and a prediction in, a number per case out. Several outputs are summed."""
+"""Per-case losses: a target and a prediction in, a number per case out. Several outputs are summed.
 
-import jax.numpy as jnp
+They take arrays of JAX, traced or not, and of NumPy, and return their like.
+"""
+
+from typing import Any
+
+import numpy as np
 from jaxtyping import Array, Float
 
+Numbers = Array | np.ndarray
 
-def squared(y: Float[Array, "*N K"], prediction: Float[Array, "*N K"]) -> Float[Array, "*N"]:
+
+def squared(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"]) -> Float[Numbers, "*N"]:
     """Squared error, summed over the outputs; for the zeros and ones of a classification it is Brier's score.
 
     Args:
@@ -13,10 +20,10 @@ def squared(y: Float[Array, "*N K"], prediction: Float[Array, "*N K"]) -> Float[
     Returns:
       Losses [*N], in the squared unit of y.
     """
-    return jnp.sum(jnp.square(y - prediction), axis=-1)
+    return _xp(y).sum(_xp(y).square(y - prediction), axis=-1)
 
 
-def absolute(y: Float[Array, "*N K"], prediction: Float[Array, "*N K"]) -> Float[Array, "*N"]:
+def absolute(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"]) -> Float[Numbers, "*N"]:
     """Absolute error, summed over the outputs.
 
     Args:
@@ -25,10 +32,10 @@ def absolute(y: Float[Array, "*N K"], prediction: Float[Array, "*N K"]) -> Float
     Returns:
       Losses [*N], in the unit of y.
     """
-    return jnp.sum(jnp.abs(y - prediction), axis=-1)
+    return _xp(y).sum(_xp(y).abs(y - prediction), axis=-1)
 
 
-def zero_one(y: Float[Array, "*N K"], prediction: Float[Array, "*N K"]) -> Float[Array, "*N"]:
+def zero_one(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"]) -> Float[Numbers, "*N"]:
     """1 for a wrong class, else 0 (Scott & Variyam, "Training loss").
 
     Args:
@@ -37,12 +44,13 @@ def zero_one(y: Float[Array, "*N K"], prediction: Float[Array, "*N K"]) -> Float
     Returns:
       Losses [*N].
     """
-    true, predicted = ((a[..., 0] > 0.5) if y.shape[-1] == 1 else jnp.argmax(a, axis=-1) for a in (y, prediction))
+    xp = _xp(prediction)
+    true, predicted = ((a[..., 0] > 0.5) if y.shape[-1] == 1 else xp.argmax(a, axis=-1) for a in (y, prediction))
     # A comparison with NaN would hide a diverged network as a wrong or even a right class.
-    return jnp.where(jnp.isfinite(jnp.sum(prediction, axis=-1)), (true != predicted).astype(y.dtype), jnp.nan)
+    return xp.where(xp.isfinite(xp.sum(prediction, axis=-1)), (true != predicted).astype(y.dtype), xp.nan)
 
 
-def cross_entropy(y: Float[Array, "*N K"], prediction: Float[Array, "*N K"]) -> Float[Array, "*N"]:
+def cross_entropy(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"]) -> Float[Numbers, "*N"]:
     """Minus the logarithm of the probability given to the true class (Scott & Variyam, "Training loss"), in nats.
 
     Args:
@@ -51,13 +59,14 @@ def cross_entropy(y: Float[Array, "*N K"], prediction: Float[Array, "*N K"]) -> 
     Returns:
       Losses [*N].
     """
-    tiny = jnp.finfo(prediction.dtype).tiny
+    xp = _xp(prediction)
+    tiny = xp.finfo(prediction.dtype).tiny
     if y.shape[-1] == 1:
-        y, prediction = (jnp.concatenate([1 - a, a], axis=-1) for a in (y, prediction))
-    return -jnp.sum(jnp.where(y > 0, y * jnp.log(jnp.maximum(prediction, tiny)), 0), axis=-1)
+        y, prediction = (xp.concatenate([1 - a, a], axis=-1) for a in (y, prediction))
+    return -xp.sum(xp.where(y > 0, y * xp.log(xp.maximum(prediction, tiny)), 0), axis=-1)
 
 
-def hinge(y: Float[Array, "*N K"], prediction: Float[Array, "*N K"]) -> Float[Array, "*N"]:
+def hinge(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"]) -> Float[Numbers, "*N"]:
     """max(0, 1 - t o), summed over the outputs, for t = 2 y - 1 and the margin o = 2 prediction - 1 (Scott & Variyam, "Training loss").
 
     Args:
@@ -66,4 +75,9 @@ def hinge(y: Float[Array, "*N K"], prediction: Float[Array, "*N K"]) -> Float[Ar
     Returns:
       Losses [*N].
     """
-    return jnp.sum(jnp.maximum(0, 1 - (2 * y - 1) * (2 * prediction - 1)), axis=-1)
+    return _xp(y).sum(_xp(y).maximum(0, 1 - (2 * y - 1) * (2 * prediction - 1)), axis=-1)
+
+
+def _xp(a: Any) -> Any:
+    """NumPy or JAX's version of it, whichever made the array."""
+    return a.__array_namespace__()

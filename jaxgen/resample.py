@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int, Shaped, UInt8
+from jaxtyping import Int, Shaped
 
 from jaxgen.draw import counts, different, require
 from jaxgen.keys import generator, text
-from jaxgen.types import Key, Plan
+from jaxgen.types import Key, Plan, as_weights
 
 
 def leave_out(key: Key, n: int, fraction: float, resamples: int, sets: int | None = None) -> Plan:
@@ -289,7 +289,7 @@ def from_weights(train: Shaped[np.ndarray, "*Q R N"], test: Shaped[np.ndarray, "
     Raises:
       ValueError: a weight is negative, fractional, not finite or above 255, shapes differ, or a row trains or tests on nothing.
     """
-    return Plan(_weights("train", train), _weights("test", test), scheme).checked()
+    return Plan(as_weights("train", train), as_weights("test", test), scheme).checked()
 
 
 def stack(plans: Sequence[Plan]) -> Plan:
@@ -360,17 +360,6 @@ def _numbered(name: str, labels: Collection[Any], n: int) -> Int[np.ndarray, " n
     if missing:
         raise ValueError(f"expected {name} without gaps, got {values[missing[0]]} for case {missing[0]}; give every case a label")
     return np.unique(values, return_inverse=True)[1]
-
-
-def _weights(name: str, values: Shaped[np.ndarray, "*Q R N"]) -> UInt8[np.ndarray, "*Q R N"]:
-    values = np.asarray(values)
-    if values.dtype.kind not in "biuf":
-        raise ValueError(f"expected {name} weights as numbers, got an array of {values.dtype}; convert them first")
-    bad = np.argwhere(~((values >= 0) & (values <= 255) & (values == np.floor(values))))
-    if len(bad):
-        where = tuple(bad[0].tolist())
-        raise ValueError(f"expected {name} weights that are whole numbers from 0 to 255, got {values[where]} at {list(where)}; a weight says how often the case counts")
-    return values.astype(np.uint8)
 
 
 def _call(function: str, *arguments: Any, **options: Any) -> str:

@@ -172,6 +172,18 @@ class Plan:
         return self
 
 
+def as_weights(name: str, values: Any) -> UInt8[np.ndarray, "*Q R N"]:
+    """Weights [*Q, R, N] as the package keeps them; ValueError unless they are whole numbers from 0 to 255, or True and False."""
+    values = np.asarray(values)
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"expected {name} weights as numbers, got an array of {values.dtype}; convert them first")
+    bad = np.argwhere(~((values >= 0) & (values <= 255) & (values == np.floor(values))))
+    if len(bad):
+        where = tuple(bad[0].tolist())
+        raise ValueError(f"expected {name} weights that are whole numbers from 0 to 255, got {values[where]} at {list(where)}; a weight says how often the case counts")
+    return values.astype(np.uint8)
+
+
 def _sum_cases(weights: UInt8[np.ndarray, "*Q R N"]) -> Int[np.ndarray, "*Q R"]:
     """Row sums; einsum is five times faster than `sum` where rows are short."""
     return np.einsum("...n->...", weights, dtype=np.int64, casting="unsafe")
@@ -253,6 +265,29 @@ class Losses:
     values: Float[np.ndarray, "*Q R N"] | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
     dropped: int = 0
+
+    @classmethod
+    def from_predictions(cls, y: Any, predictions: Any, train: Any, test: Any, loss: Loss, learner: str = "given predictions") -> "Losses":
+        """Losses of predictions that any other tool made.
+
+        Args:
+          y: targets, [N, K] or [N].
+          predictions: of each row for every case, [R, N, K] or [R, N]; NaN is allowed where a row neither trains nor tests.
+          train, test: weights, [R, N], whole numbers from 0 to 255.
+          loss: of `jaxgen.loss`, or a function of (y, predictions) to [R, N].
+          learner: what to call it.
+        Raises:
+          ValueError: shapes or weights that do not fit; a loss that is not finite marks its row as failed instead.
+        """
+        y, predictions = np.asarray(y, np.float64), np.asarray(predictions, np.float64)
+        y, predictions = (y[:, None], predictions[..., None]) if y.ndim == 1 else (y, predictions)
+        plan = Plan(*(as_weights(name, weights) for name, weights in (("train", train), ("test", test))), "given weights").checked()
+        if predictions.shape != (*plan.train.shape, y.shape[-1]) or y.shape[0] != plan.n:
+            raise ValueError(f"expected y [N, K], predictions [R, N, K] and weights [R, N], got {list(y.shape)}, {list(predictions.shape)} and {list(plan.train.shape)}; give one prediction per row and case")
+        values = np.asarray(loss(np.broadcast_to(y, predictions.shape), predictions), np.float64)
+        means = [np.sum(np.where(w > 0, w * values, 0), axis=-1) / w.sum(-1) for w in (plan.test, plan.train)]
+        failure = (~np.isfinite(means[0] + means[1])).astype(np.uint8)
+        return cls(*means, plan, learner, getattr(loss, "__name__", repr(loss)), failure, ("its loss is not finite",), values)
 
     @property
     def train(self) -> UInt8[np.ndarray, "*P R N"]:

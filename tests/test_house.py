@@ -11,10 +11,11 @@ FILES = {path.relative_to(ROOT / "jaxgen").as_posix(): path for path in sorted((
 TREES = {name: ast.parse(path.read_text(), name) for name, path in FILES.items()}
 
 LINES = 400
-BASE = {"types", "keys", "loss", "draw", "delve_format"}
+BASE = {"types", "result", "keys", "loss", "draw", "delve_format"}
 MAY_IMPORT = {
     "types": set(),
     "keys": {"types"},
+    "result": set(),
     "loss": {"types"},
     "draw": {"types"},
     "delve_format": {"types"},
@@ -27,11 +28,11 @@ MAY_IMPORT = {
     "stats": BASE | {"stats"},
     "step": {"types"},
     "assess": {"types", "keys", "loss", "step"},
-    "plot": {"types", "stats"},
-    "report": {"types", "stats", "plot"},
+    "plot": {"types", "result", "stats"},
+    "report": {"types", "result", "stats", "plot"},
 }
 """Rooms of the package (a file, or a folder with all its files) and the rooms whose names they may import; `__init__` and `__main__` import any."""
-WITHOUT_JAX = {"stats", "plot", "report", "store"}
+WITHOUT_JAX = {"result", "stats", "plot", "report", "store"}
 ARRAY = r"\b(Array|ndarray|Rows)\b"
 RESULT = r"\b(Array|ndarray|Rows|Data|Plan|Losses)\b"
 SHAPE = r"\[|\b[QRNDKHMS]\b"

@@ -1,11 +1,13 @@
 """Per-case losses against scikit-learn."""
 
+import re
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from sklearn import metrics
 
-from jaxgen import loss
+from jaxgen import Losses, loss
 
 pytestmark = pytest.mark.one_device
 
@@ -52,3 +54,50 @@ def test_what_is_not_finite_stays_so(name, k, dtype):
 def test_a_certain_and_wrong_class_costs_much_but_not_everything(dtype):
     y = jnp.asarray([[0, 1]], dtype)
     assert 80 < float(loss.cross_entropy(y, 1 - y)[0]) < 1000
+
+
+PREDICTIONS = np.random.default_rng(1).normal(size=(3, 5, 2))
+TRAIN = np.array([[1, 1, 1, 0, 0], [2, 0, 1, 0, 1], [0, 1, 1, 1, 1]])
+TEST = np.array([[0, 0, 0, 1, 1], [0, 1, 0, 1, 0], [1, 0, 0, 0, 0]])
+
+
+def test_losses_of_given_predictions_are_the_weighted_means():
+    y = np.random.default_rng(0).normal(size=(5, 2))
+    losses = Losses.from_predictions(y, PREDICTIONS, TRAIN, TEST, loss.squared)
+    squares = np.sum((y - PREDICTIONS) ** 2, axis=-1)
+    assert losses.values.dtype == np.float64  # in 32 bits too: nothing goes through JAX
+    np.testing.assert_allclose(losses.values, squares, rtol=1e-15)
+    np.testing.assert_allclose(losses.g, [np.average(s, weights=w) for s, w in zip(squares, TEST, strict=True)], rtol=1e-15)
+    np.testing.assert_allclose(losses.apparent, [np.average(s, weights=w) for s, w in zip(squares, TRAIN, strict=True)], rtol=1e-15)
+    single = Losses.from_predictions(y[:, 0], PREDICTIONS[..., 0], TRAIN, TEST, loss.absolute)
+    np.testing.assert_allclose(single.values, np.abs(y[:, 0] - PREDICTIONS[..., 0]), rtol=1e-15)
+
+
+def test_losses_of_predictions_that_are_missing_fail_where_they_are_needed():
+    y, predictions = np.zeros(5), PREDICTIONS[..., 0].copy()
+    predictions[0, 3] = np.nan
+    predictions[2, 0] = np.nan
+    predictions[1, 2] = np.nan
+    losses = Losses.from_predictions(y, predictions, TRAIN, TEST, loss.squared)
+    assert losses.failed.tolist() == [True, True, True]
+    unused = predictions.copy()
+    unused[0, 3] = unused[2, 0] = unused[1, 2] = 1
+    unused[2, 0], test = np.nan, TEST.copy()
+    test[2] = TEST[0]
+    assert not Losses.from_predictions(y, unused, TRAIN, test, loss.squared).failed.any()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"predictions": PREDICTIONS[:2]}, "expected y [N, K], predictions [R, N, K] and weights [R, N]"),
+        ({"y": np.zeros((4, 2))}, "expected y [N, K]"),
+        ({"train": TRAIN - 1}, "expected train weights that are whole numbers from 0 to 255"),
+        ({"test": 0.5 * TEST}, "expected test weights that are whole numbers"),
+        ({"test": 0 * TEST}, "expected every row of the plan to have test cases"),
+    ],
+)
+def test_predictions_that_do_not_fit_are_refused(change, sentence):
+    given = {"y": np.zeros((5, 2)), "predictions": PREDICTIONS, "train": TRAIN, "test": TEST, "loss": loss.squared} | change
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        Losses.from_predictions(**given)

@@ -1,6 +1,5 @@
 """Tests of one learner against another on the same resamplings."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +7,8 @@ import pandas as pd
 import scipy.stats
 from jaxtyping import Float
 
-from jaxgen.types import Losses, Plan
+from jaxgen.stats.spread import Spread, corrected, independent, overlap
+from jaxgen.types import Losses
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Comparison:
     second: str
     estimate: Float[np.ndarray, "*Q"]
     standard_error: Float[np.ndarray, "*Q"]
-    df: int
+    df: float
     statistic: Float[np.ndarray, "*Q"]
     p_value: Float[np.ndarray, "*Q"]
     lower: Float[np.ndarray, "*Q"]
@@ -61,7 +61,7 @@ class Comparison:
         else:
             body = (
                 f"difference {self.estimate:.5g}, standard error {self.standard_error:.5g}, {self.level:.0%} interval [{self.lower:.5g}, {self.upper:.5g}], "
-                f"t = {self.statistic:.4g} with {self.df} degrees of freedom, p = {self.p_value:.3g} ({self.alternative})"
+                f"t = {self.statistic:.4g} with {self.df:.4g} degrees of freedom, p = {self.p_value:.3g} ({self.alternative})"
             )
         return "\n  ".join([head, body, f"about {self.target}", *([f"beware: {self.note}"] if self.note else [])])
 
@@ -83,10 +83,10 @@ def paired_t(first: Losses, second: Losses, alternative: str = "two-sided", leve
     """
     differences = _differences(first, second)
     note = ""
-    if _overlap(first.plan):
+    if overlap(first.plan):
         note = "the resamplings share cases, so this standard error is too small and the rate of false rejections has no upper limit as resamples grow; use corrected_t"
     describe = ("paired t-test", "Larsen & Hansen 1995, eq. 9", "the mean difference over training sets of this size")
-    return _t_test(describe, first, second, differences, lambda r: 1 / r, alternative, level, note)
+    return _comparison(describe, first, second, independent(differences), alternative, level, note)
 
 
 def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
@@ -107,12 +107,11 @@ def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", l
         rows that share no case.
     """
     differences = _differences(first, second)
-    plan = first.plan
-    _refuse_unfit(plan)
-    ratios = plan.test_sizes / plan.train_sizes
+    spread = corrected(differences, first.plan)
+    ratios = first.plan.test_sizes / first.plan.train_sizes
     note = "" if ratios.min() == ratios.max() else f"n2/n1 differs between rows ({ratios.min():.3g} to {ratios.max():.3g}); its mean was used"
     describe = ("corrected resampled t-test", "Nadeau & Bengio 2003", "the mean difference over training sets of this size")
-    return _t_test(describe, first, second, differences, lambda r: 1 / r + ratios.mean(-1), alternative, level, note)
+    return _comparison(describe, first, second, spread, alternative, level, note)
 
 
 def probability_greater(first: Losses, second: Losses, paired: bool = True) -> Float[np.ndarray, "*Q"]:
@@ -148,56 +147,25 @@ def _differences(first: Losses, second: Losses) -> Float[np.ndarray, "*Q R"]:
     return second.g - first.g
 
 
-def _overlap(plan: Plan) -> bool:
-    """Whether any two rows share a case, trained or tested on: the halves of two-fold cross-validation do."""
-    return bool(np.max(np.sum((plan.train > 0) | (plan.test > 0), axis=-2)) > 1)
-
-
-def _refuse_unfit(plan: Plan) -> None:
-    trouble = ""
-    if plan.train.max() > 1 or plan.test.max() > 1:
-        trouble = "cases drawn more than once (a bootstrap), for which no correction is known; use leave_out or k_fold"
-    elif np.any((plan.train > 0) & (plan.test > 0)):
-        trouble = "rows tested on cases that they were trained on; use leave_out or k_fold"
-    elif "instance" in plan.labels:
-        trouble = "training sets that do not overlap, which need no correction; use paired_t if the test sets do not overlap either"
-    elif {"pair", "first"} & set(plan.labels):
-        trouble = "rows of several kinds in one design; use leave_out or k_fold"
-    elif not _overlap(plan):
-        trouble = "rows that share no case, which need no correction; use paired_t"
-    if trouble:
-        raise ValueError(f"expected random splits or folds for the corrected t-test, got {plan.scheme}: {trouble}")
-
-
-def _t_test(
-    describe: tuple[str, str, str],
-    first: Losses,
-    second: Losses,
-    differences: Float[np.ndarray, "*Q R"],
-    scale: Callable[[int], float | Float[np.ndarray, "*P"]],
-    alternative: str,
-    level: float,
-    note: str,
-) -> Comparison:
-    """A t-test of mean 0 whose variance is scale(R) times the sample variance of the differences."""
-    if alternative not in ("two-sided", "greater", "less"):
-        raise ValueError(f"expected the alternative two-sided, greater or less, got {alternative!r}; greater means that the second learner has the greater error")
-    if not 0 < level < 1:
-        raise ValueError(f"expected a level between 0 and 1, got {level}; give 0.95 for 95 %")
-    r = differences.shape[-1]
-    estimate = differences.mean(-1)
-    error = np.sqrt(scale(r)) * differences.std(-1, ddof=1)
-    error = np.where(np.ptp(differences, axis=-1) == 0, 0.0, error)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = np.where(estimate == 0, 0.0, estimate / error)
-    t = scipy.stats.t(r - 1)
-    p = {"two-sided": 2 * t.sf(np.abs(statistic)), "greater": t.sf(statistic), "less": t.cdf(statistic)}[alternative]
-    p = np.where((estimate == 0) & (error == 0), 1.0, p)
-    reach = t.ppf((1 + level) / 2 if alternative == "two-sided" else level) * error
-    lower = np.full_like(estimate, -np.inf) if alternative == "less" else estimate - reach
-    upper = np.full_like(estimate, np.inf) if alternative == "greater" else estimate + reach
-    numbers = [np.asarray(v, np.float64) for v in (statistic, p, lower, upper)]
+def _comparison(describe: tuple[str, str, str], first: Losses, second: Losses, spread: Spread, alternative: str, level: float, note: str) -> Comparison:
+    """The t-test and interval of a difference with this mean and standard error."""
+    statistic, p = spread.test(alternative)
+    lower, upper = spread.limits(level, alternative)
     method, source, target = describe
     return Comparison(
-        method, source, target, first.learner, second.learner, np.asarray(estimate), np.asarray(error), r - 1, *numbers, alternative=alternative, level=level, note=note
+        method,
+        source,
+        target,
+        first.learner,
+        second.learner,
+        spread.estimate,
+        spread.standard_error,
+        spread.df,
+        statistic,
+        p,
+        lower,
+        upper,
+        alternative=alternative,
+        level=level,
+        note=note,
     )

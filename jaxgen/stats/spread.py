@@ -1,0 +1,121 @@
+"""Mean and standard error of the losses of one learner, or of the differences of two: what intervals and tests share."""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.stats
+from jaxtyping import Float
+
+from jaxgen.types import Plan
+
+
+class Spread(NamedTuple):
+    """A mean [*Q], its standard error [*Q], and the degrees of freedom of t; infinite for a normal law."""
+
+    estimate: Float[np.ndarray, "*Q"]
+    standard_error: Float[np.ndarray, "*Q"]
+    df: float
+
+    def limits(self, level: float, alternative: str = "two-sided") -> tuple[Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
+        """Lower and upper confidence limits, [*Q] each; "greater" has the lower one only, "less" the upper one.
+
+        Raises:
+          ValueError: a level outside (0, 1), or an unknown alternative.
+        """
+        require_level(level)
+        require_alternative(alternative)
+        reach = scipy.stats.t.ppf((1 + level) / 2 if alternative == "two-sided" else level, self.df) * self.standard_error
+        lower = np.full_like(self.estimate, -np.inf) if alternative == "less" else self.estimate - reach
+        upper = np.full_like(self.estimate, np.inf) if alternative == "greater" else self.estimate + reach
+        return np.asarray(lower), np.asarray(upper)
+
+    def test(self, alternative: str = "two-sided") -> tuple[Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
+        """Statistic and p-value of a mean of 0, [*Q] each; 0 and 1 where both mean and standard error are 0.
+
+        Raises:
+          ValueError: an unknown alternative.
+        """
+        require_alternative(alternative)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            statistic = np.where(self.estimate == 0, 0.0, self.estimate / self.standard_error)
+        t = scipy.stats.t(self.df)
+        p = {"two-sided": 2 * t.sf(np.abs(statistic)), "greater": t.sf(statistic), "less": t.cdf(statistic)}[alternative]
+        return np.asarray(statistic), np.asarray(np.where((self.estimate == 0) & (self.standard_error == 0), 1.0, p))
+
+
+def independent(rows: Float[np.ndarray, "*Q R"]) -> Spread:
+    """The mean of R independent values [*Q, R]: standard error S / sqrt(R), R - 1 degrees of freedom."""
+    r = rows.shape[-1]
+    return Spread(np.asarray(rows.mean(-1)), np.asarray(np.sqrt(1 / r) * _deviation(rows)), float(r - 1))
+
+
+def corrected(rows: Float[np.ndarray, "*Q R"], plan: Plan) -> Spread:
+    """The mean of R random splits, or of (repeated) k-fold, [*Q, R]: variance (1/R + n2/n1) S^2 (Nadeau & Bengio 2003; Bouckaert & Frank 2004).
+
+    Raises:
+      ValueError: a plan that the correction is not made for; see `refuse_unfit`.
+    """
+    refuse_unfit(plan)
+    r = rows.shape[-1]
+    return Spread(np.asarray(rows.mean(-1)), np.asarray(np.sqrt(1 / r + (plan.test_sizes / plan.train_sizes).mean(-1)) * _deviation(rows)), float(r - 1))
+
+
+def all_pairs(cases: Float[np.ndarray, "*Q N"]) -> Spread:
+    """The mean of the losses [*Q, N] of cases, each of a model not trained on it; variance by all pairs of cases (Bayle et al. 2020, sigma_out)."""
+    n = cases.shape[-1]
+    return Spread(np.asarray(cases.mean(-1)), np.asarray(cases.std(-1) / np.sqrt(n)), np.inf)
+
+
+def tested(values: Float[np.ndarray, "*Q R N"], plan: Plan) -> Float[np.ndarray, "*Q N"]:
+    """The mean loss [*Q, N] of each case over the rows that test it, from the losses [*Q, R, N].
+
+    Raises:
+      ValueError: a case that no row tests.
+    """
+    weights = plan.test.astype(np.float64)
+    if not plan.test.any(axis=-2).all():
+        raise ValueError(f"expected every case to be tested by some row, got {int((~plan.test.any(axis=-2)).sum())} that are not ({plan.scheme}); use k_fold, leave_one_out or more resamples")
+    return np.asarray(np.sum(np.where(weights > 0, weights * values, 0), axis=-2) / weights.sum(-2))
+
+
+def overlap(plan: Plan) -> bool:
+    """Whether any two rows share a case, trained or tested on: the halves of two-fold cross-validation do."""
+    return bool(np.max(np.sum((plan.train > 0) | (plan.test > 0), axis=-2)) > 1)
+
+
+def refuse_unfit(plan: Plan) -> None:
+    """Refuses a plan whose rows are no random splits or folds.
+
+    Raises:
+      ValueError: bootstrap counts, test cases that were trained on, instances of a DELVE task, rows of several kinds, or rows that share no case.
+    """
+    trouble = ""
+    if plan.train.max() > 1 or plan.test.max() > 1:
+        trouble = "cases drawn more than once (a bootstrap), for which no correction is known; use leave_out or k_fold"
+    elif np.any((plan.train > 0) & (plan.test > 0)):
+        trouble = "rows tested on cases that they were trained on; use leave_out or k_fold"
+    elif "instance" in plan.labels:
+        trouble = "training sets that do not overlap, which need no correction; use paired_t if the test sets do not overlap either"
+    elif {"pair", "first"} & set(plan.labels):
+        trouble = "rows of several kinds in one design; use leave_out or k_fold"
+    elif not overlap(plan):
+        trouble = "rows that share no case, which need no correction; use paired_t"
+    if trouble:
+        raise ValueError(f"expected random splits or folds for the corrected t-test, got {plan.scheme}: {trouble}")
+
+
+def require_level(level: float) -> None:
+    """Raises ValueError unless 0 < level < 1."""
+    if not 0 < level < 1:
+        raise ValueError(f"expected a level between 0 and 1, got {level}; give 0.95 for 95 %")
+
+
+def require_alternative(alternative: str) -> None:
+    """Raises ValueError unless it is one of the three."""
+    if alternative not in ("two-sided", "greater", "less"):
+        raise ValueError(f"expected the alternative two-sided, greater or less, got {alternative!r}; greater means that the second learner has the greater error")
+
+
+def _deviation(rows: Float[np.ndarray, "*Q R"]) -> Float[np.ndarray, "*Q"]:
+    """Standard deviation with divisor R - 1, exactly 0 where all values are equal."""
+    return np.asarray(np.where(np.ptp(rows, axis=-1) == 0, 0.0, rows.std(-1, ddof=1)))
