@@ -25,7 +25,7 @@ class Result:
       lower, upper: limits of the interval, [*Q]; one of them infinite if one-sided, both NaN where there is none.
       level: confidence level of the interval.
       parts: what the numbers are made of (a bias, a share of Monte Carlo error, ...), each [*Q].
-      note: what to beware of; empty if nothing.
+      note: what to beware of, or why this method; empty if nothing.
     """
 
     method: str
@@ -45,13 +45,13 @@ class Result:
     def to_frame(self) -> pd.DataFrame:
         """One row per data set."""
         numbers = {name: getattr(self, name) for name in ("estimate", "standard_error", "df", "lower", "upper")} | dict(self.parts)
-        frame = pd.DataFrame({name: np.atleast_1d(value) for name, value in numbers.items()})
+        frame = pd.DataFrame({name: np.ravel(value) for name, value in numbers.items()})
         return frame.assign(level=self.level, target=self.target, unit=self.unit, method=self.method, learner=self.learner)
 
     def __str__(self) -> str:
         head = f"{self.method} ({self.source}): {self.unit}{' of ' + self.learner if self.learner else ''}"
         if np.ndim(self.estimate):
-            body = f"{len(self.estimate)} data sets, median {np.median(self.estimate):.5g}"
+            body = f"{self.estimate.size} data sets or rows, median {np.median(self.estimate):.5g}"
         else:
             said = [f"{self.estimate:.5g}"]
             if not np.isnan(self.standard_error):
@@ -61,7 +61,7 @@ class Result:
             if np.isfinite(self.df):
                 said += [f"{self.df:.4g} degrees of freedom"]
             body = ", ".join(said + [f"{name} {float(value):.4g}" for name, value in self.parts.items()])
-        return "\n  ".join([head, body, f"about {self.target}", *([f"beware: {self.note}"] if self.note else [])])
+        return "\n  ".join([head, body, f"about {self.target}", *([f"note: {self.note}"] if self.note else [])])
 
 
 def point(method: str, source: str, target: str, unit: str, learner: str, estimate: Float[np.ndarray, "*Q"], standard_error: Float[np.ndarray, "*Q"] | None = None, **more) -> Result:

@@ -15,7 +15,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, UInt8
 
 Key = PRNGKeyArray
 Params = PyTree
-Loss = Callable[[Float[Array, "*N K"], Float[Array, "*N K"]], Float[Array, "*N"]]
+Loss = Callable[[Any, Any], Any]
+"""Targets and predictions, [*N, K] each, to losses [*N]; arrays of JAX or, for `Losses.from_predictions`, of NumPy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,13 +282,13 @@ class Losses:
         """
         y, predictions = np.asarray(y, np.float64), np.asarray(predictions, np.float64)
         y, predictions = (y[:, None], predictions[..., None]) if y.ndim == 1 else (y, predictions)
-        plan = Plan(*(as_weights(name, weights) for name, weights in (("train", train), ("test", test))), "given weights").checked()
+        plan = Plan(as_weights("train", train), as_weights("test", test), "given weights").checked()
         if predictions.shape != (*plan.train.shape, y.shape[-1]) or y.shape[0] != plan.n:
             raise ValueError(f"expected y [N, K], predictions [R, N, K] and weights [R, N], got {list(y.shape)}, {list(predictions.shape)} and {list(plan.train.shape)}; give one prediction per row and case")
         values = np.asarray(loss(np.broadcast_to(y, predictions.shape), predictions), np.float64)
-        means = [np.sum(np.where(w > 0, w * values, 0), axis=-1) / w.sum(-1) for w in (plan.test, plan.train)]
-        failure = (~np.isfinite(means[0] + means[1])).astype(np.uint8)
-        return cls(*means, plan, learner, getattr(loss, "__name__", repr(loss)), failure, ("its loss is not finite",), values)
+        test_mean, train_mean = (np.sum(np.where(w > 0, w * values, 0), axis=-1) / w.sum(-1) for w in (plan.test, plan.train))
+        failure = (~np.isfinite(test_mean + train_mean)).astype(np.uint8)
+        return cls(test_mean, train_mean, plan, learner, getattr(loss, "__name__", repr(loss)), failure, ("its loss is not finite",), values)
 
     @property
     def train(self) -> UInt8[np.ndarray, "*P R N"]:

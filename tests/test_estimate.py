@@ -120,6 +120,77 @@ def test_the_trimmed_average_in_both_forms(shape, cut):
     np.testing.assert_allclose(estimate.trimmed_average(g, cut, normalised=False), middle.sum(-1) / shape[-1], **EXACT)
 
 
+# box_cox
+
+
+@pytest.mark.parametrize("shape", [(40,), (3, 40)], ids=str)
+def test_the_family_holds_g_itself_and_the_transform_of_larsen_and_hansen(shape):
+    g = draws(*shape)
+    summary = estimate.summary(g)
+    for lam, measures, location in ((0.0, summary.log1p, np.expm1(summary.log1p.avr)), (1.0, summary.raw, summary.raw.avr)):
+        got = estimate.box_cox(g, lam)
+        for name in MEASURES:
+            np.testing.assert_allclose(getattr(got.measures, name), getattr(measures, name), **EXACT)
+        np.testing.assert_allclose(got.location, location, **EXACT)
+        np.testing.assert_array_equal(got.lam, np.full(shape[:-1], lam))
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3, 1.0])
+def test_the_estimated_power_is_that_of_scipy(shift):
+    g = draws(3, 60)
+    got = estimate.box_cox(g, shift=shift)
+    for q, row in enumerate(g):
+        peer = scipy.stats.boxcox(row + shift)
+        transformed, lam = peer[0], peer[1]
+        np.testing.assert_allclose(got.lam[q], lam, rtol=1e-7)  # where a maximum is flat, to the root of the precision
+        for name in MEASURES:
+            np.testing.assert_allclose(getattr(got.measures, name)[q], MEASURES[name](transformed.tolist()), rtol=1e-6)
+        alone = estimate.box_cox(row, shift=shift)
+        assert (alone.lam, alone.location) == (got.lam[q], got.location[q])
+    grid = np.linspace(-4, 6, 401)
+    best = grid[np.argmax([scipy.stats.boxcox_llf(lam, g[0] + shift) for lam in grid])]
+    np.testing.assert_allclose(got.lam[0], best, atol=0.025)  # the step
+
+
+@pytest.mark.parametrize("lam", [-1.0, 0.0, 0.5, 2.0])
+def test_the_location_without_a_shift_is_the_power_mean(lam):
+    """Harmonic, geometric, ..., quadratic mean."""
+    g = draws(3, 40)
+    np.testing.assert_allclose(estimate.box_cox(g, lam, shift=0.0).location, scipy.stats.pmean(g, lam, axis=-1), **EXACT)
+
+
+def test_the_power_of_a_log_normal_is_near_0():
+    """5000 values of a standard deviation of 1, within six standard errors.
+
+    The score of the power is z - z^3 / 2; without its parts along the scores of mean and variance, (3 z - z^3) / 2, whose variance is 3/2.
+    """
+    g = np.exp(np.random.default_rng(4).normal(size=5000))
+    assert abs(estimate.box_cox(g, shift=0.0).lam) < 6 * math.sqrt(2 / 3 / 5000)
+
+
+def test_box_cox_keeps_small_values():
+    """1 + 1e-12 written out would lose twelve digits."""
+    got = estimate.box_cox(1e-12 * np.array([1.0, 2.0, 3.0]), 0.5)
+    np.testing.assert_allclose(got.location, 2e-12, rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(40,), (3, 40)], ids=str)
+def test_box_cox_as_a_frame_and_as_text(shape):
+    got = estimate.box_cox(losses(draws(*shape)), shift=0.5)
+    frame = got.to_frame()
+    assert list(frame.columns) == ["lam", *MEASURES, "location", "shift"]
+    np.testing.assert_array_equal(frame["location"], np.atleast_1d(got.location))
+    assert ("medians over 3 data sets" in str(got)) is (len(shape) == 2)
+    assert f"{np.median(got.location):.5g}" in str(got)
+    assert str(got).startswith("Box-Cox transform of 0.5 + G")
+
+
+def test_equal_values_have_measures_for_a_given_power():
+    got = estimate.box_cox(np.full(5, 0.5), 0.0)
+    assert (got.measures.std, got.measures.avr) == pytest.approx((0, math.log(1.5)))
+    assert got.location == pytest.approx(0.5)
+
+
 # ecdf
 
 
@@ -239,6 +310,11 @@ BAD = {
     "fractile NaN": (lambda: estimate.ecdf(G).fractile(math.nan), "share between 0 and 1, got nan"),
     "interval of a fractile above 1": (lambda: estimate.ecdf(G).fractile_interval(1.1), "share between 0 and 1, got 1.1"),
     "interval of a fractile below 0": (lambda: estimate.ecdf(G).fractile_interval(-0.1), "share between 0 and 1, got -0.1"),
+    "failed rows to transform": (lambda: estimate.box_cox(losses(G, failed=[2])), "got 1 failed of 10"),
+    "one resampling to transform": (lambda: estimate.box_cox(G[:1]), "at least 2 resamplings to describe a distribution, got 1"),
+    "zero to transform": (lambda: estimate.box_cox(np.append(G, 0.0), shift=0.0), "values above 0 for a Box-Cox transform with shift 0, got 0; give a larger shift"),
+    "negative to transform": (lambda: estimate.box_cox(np.append(G, -1.5)), "values above -1 for a Box-Cox transform with shift 1, got -1.5"),
+    "equal values to transform": (lambda: estimate.box_cox(np.stack([G, np.ones(10)])), "values that differ to estimate the power of a Box-Cox transform, got 10 equal"),
     "cut of all": (lambda: estimate.trimmed_average(G, 0.5), "cut of at least 0 and below 0.5, got 0.5"),
     "negative cut": (lambda: estimate.trimmed_average(G, -0.1), "cut of at least 0 and below 0.5, got -0.1"),
 }

@@ -23,12 +23,12 @@ MAY_IMPORT = {
     "datasets": BASE,
     "simulate": BASE,
     "resample": BASE,
-    "algebraic": BASE,
+    "algebraic": BASE | {"algebraic"},
     "learn": BASE | {"learn"},
     "stats": BASE | {"stats"},
     "step": {"types"},
     "assess": {"types", "keys", "loss", "step"},
-    "plot": {"types", "result", "stats"},
+    "plot": {"types", "result", "stats", "plot"},
     "report": {"types", "result", "stats", "plot"},
 }
 """Rooms of the package (a file, or a folder with all its files) and the rooms whose names they may import; `__init__` and `__main__` import any."""

@@ -1,69 +1,37 @@
-"""Tests of one learner against another on the same resamplings."""
-
-from dataclasses import dataclass
+"""Tests of one learner against another on the same resamplings; those of a single row and of DELVE's instances are at hand here too."""
 
 import numpy as np
-import pandas as pd
 import scipy.stats
 from jaxtyping import Float
 
-from jaxgen.stats.spread import Spread, corrected, independent, overlap
-from jaxgen.types import Losses
+from jaxgen.result import Result
+from jaxgen.stats.comparison import Comparison, differences, of_spread, of_test, require_same
+from jaxgen.stats.delve import disjoint_t, quasi_f
+from jaxgen.stats.paired import hold_out_t, mcnemar, permutation
+from jaxgen.stats.spread import Spread, all_pairs, corrected, dropped, every_case, independent, overlap, require_level, tested
+from jaxgen.types import Losses, Plan
 
+__all__ = [
+    "Comparison",
+    "bayesian_t",
+    "corrected_k_fold_t",
+    "corrected_t",
+    "cv_clt",
+    "disjoint_t",
+    "five_by_two_f",
+    "five_by_two_t",
+    "hold_out_t",
+    "k_fold_t",
+    "mcnemar",
+    "paired_t",
+    "permutation",
+    "probability_greater",
+    "probability_interval",
+    "quasi_f",
+]
 
-@dataclass(frozen=True)
-class Comparison:
-    """A difference in generalization error, second minus first: positive if the first learner is better.
-
-    Attributes:
-      method: name of the test.
-      source: where it was published.
-      target: what the interval is about.
-      first, second: the learners.
-      estimate: mean difference, [*Q], in the unit of the loss.
-      standard_error: its standard error under the assumptions of the method, [*Q].
-      df: degrees of freedom of the t distribution.
-      statistic: estimate / standard_error, [*Q]; 0 where both are 0.
-      p_value: for the alternative, [*Q]; 1 where all differences are 0.
-      lower, upper: limits of the interval, [*Q]; one of them infinite for a one-sided alternative.
-      alternative: "two-sided", "greater" (the second has the greater error) or "less".
-      level: confidence level of the interval.
-      note: what to beware of; empty if nothing.
-    """
-
-    method: str
-    source: str
-    target: str
-    first: str
-    second: str
-    estimate: Float[np.ndarray, "*Q"]
-    standard_error: Float[np.ndarray, "*Q"]
-    df: float
-    statistic: Float[np.ndarray, "*Q"]
-    p_value: Float[np.ndarray, "*Q"]
-    lower: Float[np.ndarray, "*Q"]
-    upper: Float[np.ndarray, "*Q"]
-    alternative: str
-    level: float
-    note: str = ""
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per data set."""
-        numbers = ("estimate", "standard_error", "statistic", "p_value", "lower", "upper")
-        frame = pd.DataFrame({name: np.atleast_1d(getattr(self, name)) for name in numbers})
-        return frame.assign(df=self.df, level=self.level, alternative=self.alternative, method=self.method, first=self.first, second=self.second)
-
-    def __str__(self) -> str:
-        head = f"{self.method} ({self.source}): G of {self.second} minus G of {self.first}"
-        if self.estimate.ndim:
-            rejected = f"rejected at {1 - self.level:.3g} in {np.mean(self.p_value < 1 - self.level):.1%} of them"
-            body = f"{len(self.estimate)} data sets, median difference {np.median(self.estimate):.5g}; no difference {rejected}"
-        else:
-            body = (
-                f"difference {self.estimate:.5g}, standard error {self.standard_error:.5g}, {self.level:.0%} interval [{self.lower:.5g}, {self.upper:.5g}], "
-                f"t = {self.statistic:.4g} with {self.df:.4g} degrees of freedom, p = {self.p_value:.3g} ({self.alternative})"
-            )
-        return "\n  ".join([head, body, f"about {self.target}", *([f"beware: {self.note}"] if self.note else [])])
+SAME_SIZE = "the mean difference over training sets of this size"
+HALF = "the mean difference over training sets of half the cases"
 
 
 def paired_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
@@ -81,12 +49,10 @@ def paired_t(first: Losses, second: Losses, alternative: str = "two-sided", leve
     Raises:
       ValueError: different plans or losses, failed rows, fewer than 2 rows, or an unknown alternative.
     """
-    differences = _differences(first, second)
-    note = ""
+    spread, note = independent(differences(first, second)), ""
     if overlap(first.plan):
         note = "the resamplings share cases, so this standard error is too small and the rate of false rejections has no upper limit as resamples grow; use corrected_t"
-    describe = ("paired t-test", "Larsen & Hansen 1995, eq. 9", "the mean difference over training sets of this size")
-    return _comparison(describe, first, second, independent(differences), alternative, level, note)
+    return of_spread(("paired t-test", "Larsen & Hansen 1995, eq. 9", SAME_SIZE), first, second, spread, alternative, level, note)
 
 
 def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
@@ -106,12 +72,145 @@ def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", l
         test is not made for: bootstrap counts, test cases that were trained on, instances of a DELVE task, rows of several kinds, or
         rows that share no case.
     """
-    differences = _differences(first, second)
-    spread = corrected(differences, first.plan)
-    ratios = first.plan.test_sizes / first.plan.train_sizes
-    note = "" if ratios.min() == ratios.max() else f"n2/n1 differs between rows ({ratios.min():.3g} to {ratios.max():.3g}); its mean was used"
-    describe = ("corrected resampled t-test", "Nadeau & Bengio 2003", "the mean difference over training sets of this size")
-    return _comparison(describe, first, second, spread, alternative, level, note)
+    spread = corrected(differences(first, second), first.plan)
+    return of_spread(("corrected resampled t-test", "Nadeau & Bengio 2003", SAME_SIZE), first, second, spread, alternative, level, _ratios(first.plan))
+
+
+def bayesian_t(first: Losses, second: Losses, rope: float = 0.0, level: float = 0.95) -> Comparison:
+    """The correlated Bayesian t-test (Corani & Benavoli 2015; Benavoli et al. 2017), with a region of practical equivalence.
+
+    The posterior of the difference is Student's t about the mean with the scale and the R - 1 degrees of freedom of `corrected_t`; the
+    correlation is n2 / (n1 + n2) here too. So P(left) at rope=0 is the one-sided p-value of "greater", and the credible interval its interval.
+
+    Args:
+      first, second: losses of two learners on one plan of random splits or (repeated) k-fold, [*Q, R].
+      rope: half-width of the region of practical equivalence, 0 or more, in the unit of the loss; its borders belong to it.
+      level: probability of the credible interval, which leaves out equal tails, 0 < level < 1.
+    Returns:
+      Comparison, each number [*Q], without p-value; `parts` are P(left), the second practically better, P(rope), and P(right), the first better.
+      Where all differences are equal, all probability is where they are.
+    Raises:
+      ValueError: a negative rope, an unknown level, or what `corrected_t` refuses.
+    """
+    if not rope >= 0:
+        raise ValueError(f"expected a half-width of 0 or more for the region of practical equivalence, got {rope}; give a difference that does not matter")
+    spread = corrected(differences(first, second), first.plan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = ((limit - spread.estimate) / spread.standard_error for limit in (-rope, rope))
+    law = scipy.stats.t(spread.df)
+    left, right = (np.asarray(np.where(np.isnan(z), 0.0, tail)) for z, tail in ((low, law.cdf(low)), (high, law.sf(high))))
+    parts = {"P(left)": left, "P(rope)": np.asarray(np.clip(1 - left - right, 0, 1)), "P(right)": right}
+    lower, upper = spread.limits(level)
+    numbers = (spread.estimate, spread.standard_error, float(spread.df), spread.test()[0], np.full(left.shape, np.nan), lower, upper)
+    describe = ("correlated Bayesian t-test", "Corani & Benavoli 2015", SAME_SIZE)
+    return Comparison(*describe, first.learner, second.learner, *numbers, "two-sided", level, _ratios(first.plan), parts=parts)
+
+
+def k_fold_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+    """The naive t-test over the folds of (repeated) cross-validation (Dietterich 1998), kept to show what it does.
+
+    It takes the folds for independent. With one repeat its level can be somewhat too high (Dietterich 1998), with ten it rejects equal learners in more than
+    half of the cases (simulated; Bouckaert & Frank 2004).
+
+    Args:
+      first, second: losses of two learners on one plan of r times k folds, [*Q, rk].
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
+      level: confidence level of the interval, 0 < level < 1.
+    Returns:
+      Comparison, each number [*Q], rk - 1 degrees of freedom; `note` carries the warning.
+    Raises:
+      ValueError: different plans or losses, failed rows, an unknown alternative or level, or a plan that is no (repeated) k-fold.
+    """
+    spread = independent(differences(first, second))
+    repeats = _repeats(first.plan)
+    excess = "rejects equal learners far too often, without limit as repeats grow" if repeats > 1 else "may reject equal learners too often"
+    describe = ("naive k-fold t-test", "Dietterich 1998", SAME_SIZE)
+    return of_spread(describe, first, second, spread, alternative, level, f"training sets share cases, which this standard error ignores, so it {excess}; use corrected_k_fold_t")
+
+
+def corrected_k_fold_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+    """The corrected repeated k-fold test (Bouckaert & Frank 2004, "Evaluating the replicability of significance tests").
+
+    Variance (1/(rk) + n2/n1) S^2 with rk - 1 degrees of freedom for r repeats of k folds, where n2/n1 = 1/(k-1) for folds of one size. They advise 10 times 10.
+
+    Args:
+      first, second: losses of two learners on one plan of r times k folds, [*Q, rk].
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
+      level: confidence level of the interval, 0 < level < 1.
+    Returns:
+      Comparison, each number [*Q].
+    Raises:
+      ValueError: different plans or losses, failed rows, an unknown alternative or level, or a plan that is no (repeated) k-fold.
+    """
+    change = differences(first, second)
+    note = "with a single repeat it rejects far less often than its level, so real differences stay unseen; ask for repeats" if _repeats(first.plan) == 1 else ""
+    spread = corrected(change, first.plan)
+    describe = ("corrected repeated k-fold t-test", "Bouckaert & Frank 2004", SAME_SIZE)
+    return of_spread(describe, first, second, spread, alternative, level, note or _ratios(first.plan))
+
+
+def five_by_two_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+    """The 5x2 cross-validated t-test (Dietterich 1998): t = p_1^(1) / sqrt(sum_i s_i^2 / 5), 5 degrees of freedom.
+
+    s_i^2 is the sum of squares of the two differences of repeat i about their mean. The numerator is the first half of the first repeat alone.
+
+    Args:
+      first, second: losses of two learners on one plan of `resample.five_by_two`, [*Q, 10].
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
+      level: confidence level of the interval, 0 < level < 1.
+    Returns:
+      Comparison, each number [*Q]; the estimate is the numerator, the mean of all ten is in `parts`.
+    Raises:
+      ValueError: different plans or losses, failed rows, an unknown alternative or level, or a plan without labels of five repeats of two folds.
+    """
+    p = _five_by_two(first, second)
+    spread = Spread(p[..., 0, 0], np.asarray(np.sqrt(_squares(p) / 5)), 5)
+    parts = {"mean of all ten": np.asarray(p.mean((-2, -1)))}
+    note = "its numerator is one of the ten differences and depends on the order of the halves; five_by_two_f uses all"
+    return of_spread(("5x2 cross-validated t-test", "Dietterich 1998", HALF), first, second, spread, alternative, level, note, parts)
+
+
+def five_by_two_f(first: Losses, second: Losses) -> Comparison:
+    """The combined 5x2 cross-validated F-test (Alpaydin 1999): F = sum_ij p_ij^2 / (2 sum_i s_i^2), 10 and 5 degrees of freedom.
+
+    Args:
+      first, second: losses of two learners on one plan of `resample.five_by_two`, [*Q, 10].
+    Returns:
+      Comparison, each number [*Q], two-sided, without interval; the estimate is the mean of all ten differences. Where both halves of each repeat agree F is
+      infinite, or 0 if all differences are 0.
+    Raises:
+      ValueError: different plans or losses, failed rows, or a plan without labels of five repeats of two folds.
+    """
+    p = _five_by_two(first, second)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        f = np.where((p == 0).all((-2, -1)), 0.0, np.sum(p**2, axis=(-2, -1)) / (2 * _squares(p)))
+    estimate = np.asarray(p.mean((-2, -1)))
+    parts = {"numerator df": np.full(estimate.shape, 10.0), "denominator df": np.full(estimate.shape, 5.0)}
+    describe = ("combined 5x2 cross-validated F-test", "Alpaydin 1999", HALF)
+    return of_test(describe, first, second, estimate, np.asarray(f), np.asarray(scipy.stats.f.sf(f, 10, 5)), "F", parts=parts)
+
+
+def cv_clt(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+    """The test by the central limit theorem of cross-validation (Bayle, Bayle, Janson & Mackey 2020), with the all-pairs variance.
+
+    The n differences of case losses, each of the models not trained on that case, have the mean d and the variance sum_i (d_i - d)^2 / n;
+    z = d / sqrt(variance / n) is normal for large n if losses change by o(1/n) when a training case is exchanged.
+
+    Args:
+      first, second: losses of two learners on one plan of k folds or leave-one-out, with the losses of cases [*Q, R, N].
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
+      level: confidence level of the interval, 0 < level < 1.
+    Returns:
+      Comparison, each number [*Q].
+    Raises:
+      ValueError: different plans or losses, failed rows, losses without cases, an unknown alternative or level, or a plan other than k folds once.
+    """
+    require_same(first, second)
+    if (repeats := _repeats(first.plan)) > 1:
+        raise ValueError(f"expected one division into folds, got {repeats} ({first.plan.scheme}); use repeats=1, or corrected_k_fold_t")
+    cases = np.subtract(*(tested(every_case(one), first.plan) for one in (second, first)))
+    describe = ("cross-validation CLT test, all pairs", "Bayle et al. 2020", f"the k-fold test error: the mean risk of the {first.resamples} models trained here")
+    return of_spread(describe, first, second, all_pairs(cases), alternative, level)
 
 
 def probability_greater(first: Losses, second: Losses, paired: bool = True) -> Float[np.ndarray, "*Q"]:
@@ -126,46 +225,69 @@ def probability_greater(first: Losses, second: Losses, paired: bool = True) -> F
     Raises:
       ValueError: different plans or losses, failed rows, or fewer than 2 rows.
     """
-    differences = _differences(first, second)
+    change = differences(first, second)
     if paired:
-        return np.asarray(np.mean((differences > 0) + 0.5 * (differences == 0), axis=-1))
+        return np.asarray(np.mean((change > 0) + 0.5 * (change == 0), axis=-1))
     both = np.concatenate([first.g, second.g], axis=-1)
-    r = differences.shape[-1]
+    r = change.shape[-1]
     ranks = scipy.stats.rankdata(both, axis=-1)[..., r:]
     return np.asarray((ranks.sum(-1) - r * (r + 1) / 2) / r**2)
 
 
-def _differences(first: Losses, second: Losses) -> Float[np.ndarray, "*Q R"]:
-    """Second minus first, row by row."""
-    if first.loss != second.loss:
-        raise ValueError(f"expected one loss for both learners, got {first.loss} and {second.loss}; assess both with the same loss")
-    same = first.plan is second.plan or all(np.array_equal(getattr(first, name), getattr(second, name)) for name in ("train", "test"))
-    if not same or first.test_mean.shape != second.test_mean.shape:
-        raise ValueError(f"expected both learners on the same resamplings, got {first.plan.scheme} and {second.plan.scheme}; assess both with one plan")
-    if first.resamples < 2:
-        raise ValueError(f"expected at least 2 resamplings to compare learners, got {first.resamples}; ask for more resamples")
-    return second.g - first.g
+def probability_interval(first: Losses, second: Losses, level: float = 0.95) -> Result:
+    """Prob(G2 > G1) on the same split, with Wilson's interval for having drawn R splits and not all (Larsen & Hansen 1995; Wilson 1927).
+
+    Ties count one half, which makes the interval a little too wide.
+
+    Args:
+      first, second: losses of two learners on one plan of random splits or bootstrap samples, [*Q, R].
+      level: confidence level of the interval, 0 < level < 1.
+    Returns:
+      Result, each number [*Q]. It shrinks to nothing as R grows: it is about all splits of the data at hand, and says nothing about other data.
+    Raises:
+      ValueError: different plans or losses, failed rows, fewer than 2 rows, a level out of range, or a plan whose rows are parts of one design, as folds are.
+    """
+    require_level(level)
+    p, r = probability_greater(first, second), first.resamples
+    if first.plan.labels:
+        raise ValueError(f"expected rows that are drawn independently of each other, got {first.plan.scheme}, whose rows belong to one design; use leave_out or bootstrap")
+    z = scipy.stats.norm.ppf((1 + level) / 2)
+    centre = (p + z**2 / (2 * r)) / (1 + z**2 / r)
+    reach = z * np.sqrt(p * (1 - p) / r + z**2 / (4 * r**2)) / (1 + z**2 / r)
+    target = "the share of all splits of these data on which the second has the greater error; it says nothing about other data"
+    unit = f"Prob(G of {second.learner} > G of {first.learner})"
+    error, df = np.asarray(np.sqrt(p * (1 - p) / r)), np.full(p.shape, np.inf)
+    lower, upper = np.asarray(np.clip(centre - reach, 0, 1)), np.asarray(np.clip(centre + reach, 0, 1))
+    return Result("share of splits, Wilson's interval", "Larsen & Hansen 1995; Wilson 1927", target, unit, "", p, error, df, lower, upper, level, note=dropped(first))
 
 
-def _comparison(describe: tuple[str, str, str], first: Losses, second: Losses, spread: Spread, alternative: str, level: float, note: str) -> Comparison:
-    """The t-test and interval of a difference with this mean and standard error."""
-    statistic, p = spread.test(alternative)
-    lower, upper = spread.limits(level, alternative)
-    method, source, target = describe
-    return Comparison(
-        method,
-        source,
-        target,
-        first.learner,
-        second.learner,
-        spread.estimate,
-        spread.standard_error,
-        spread.df,
-        statistic,
-        p,
-        lower,
-        upper,
-        alternative=alternative,
-        level=level,
-        note=note,
-    )
+def _ratios(plan: Plan) -> str:
+    """A note if the rows leave out different shares."""
+    ratios = plan.test_sizes / plan.train_sizes
+    return "" if ratios.min() == ratios.max() else f"n2/n1 differs between rows ({ratios.min():.3g} to {ratios.max():.3g}); its mean was used"
+
+
+def _repeats(plan: Plan) -> int:
+    """How often every case is tested; ValueError unless the rows are divisions of all cases into folds."""
+    repeats = max(int(plan.test[..., 0].sum(-1).max()), 1)
+    divided = plan.resamples % repeats == 0 and (plan.train == 1 - plan.test).all()
+    if not divided or (plan.test.reshape(*plan.test.shape[:-2], repeats, -1, plan.n).sum(-2) != 1).any():
+        raise ValueError(f"expected folds, where each repeat tests every case once and every row trains on all that it does not test, got {plan.scheme}; use resample.k_fold")
+    return repeats
+
+
+def _five_by_two(first: Losses, second: Losses) -> Float[np.ndarray, "*Q 5 2"]:
+    """The differences p_ij of repeat i, fold j."""
+    change, plan = differences(first, second), first.plan
+    repeat, fold = (plan.labels.get(name, np.zeros(plan.resamples, np.int64)) for name in ("repeat", "fold"))
+    order = np.lexsort((fold, repeat))
+    tests = plan.test[..., order, :]
+    labelled = plan.resamples == 10 and len(np.unique(repeat)) == 5 and (np.diff(repeat[order].reshape(5, 2)) == 0).all()
+    if not labelled or (tests[..., ::2, :] + tests[..., 1::2, :] != 1).any() or (plan.train != 1 - plan.test).any():
+        raise ValueError(f"expected 10 rows with the labels repeat and fold, five times two halves, got {plan.scheme}; use resample.five_by_two")
+    return change[..., order].reshape(*change.shape[:-1], 5, 2)
+
+
+def _squares(p: Float[np.ndarray, "*Q 5 2"]) -> Float[np.ndarray, "*Q"]:
+    """Sum of the s_i^2: half the square of the difference within each repeat."""
+    return np.asarray(np.sum((p[..., 0] - p[..., 1]) ** 2, axis=-1) / 2)

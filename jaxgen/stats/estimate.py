@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
+import scipy.special
 import scipy.stats
 from jaxtyping import Float
 
@@ -116,6 +117,63 @@ def _measures(values: Float[np.ndarray, "*Q R"]) -> Measures:
         scipy.stats.iqr(values, axis=-1),
     )
     return Measures(*(np.asarray(m, np.float64) for m in measures))
+
+
+@dataclass(frozen=True)
+class BoxCox:
+    """What `box_cox` returns.
+
+    Attributes:
+      lam: the power, [*Q].
+      shift: what was added to G.
+      measures: of the transformed values, [*Q] each.
+      location: `measures.avr` transformed back, [*Q], in the unit of the loss: a location of G, its median where the transformed values are symmetric.
+    """
+
+    lam: Float[np.ndarray, "*Q"]
+    shift: float
+    measures: Measures
+    location: Float[np.ndarray, "*Q"]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per data set."""
+        columns = {"lam": self.lam, **asdict(self.measures), "location": self.location}
+        return pd.DataFrame({name: np.atleast_1d(value) for name, value in columns.items()}).rename_axis("set").assign(shift=self.shift)
+
+    def __str__(self) -> str:
+        frame = self.to_frame()
+        medians = f"medians over {len(frame)} data sets" if self.lam.ndim else "one data set"
+        table = frame.drop(columns="shift").median().to_frame().T.to_string(index=False, float_format=lambda v: f"{v:.5g}")
+        return f"Box-Cox transform of {self.shift:g} + G; {medians}\n{table}"
+
+
+def box_cox(g: Rows, lam: float | None = None, shift: float = 1.0) -> BoxCox:
+    """Measures of ((shift + G)^lam - 1) / lam, log(shift + G) for lam = 0 (Box & Cox 1964, "An analysis of transformations").
+
+    With the shift of 1 the family holds log(1 + G), which Larsen & Hansen 1995 chose from it (lam = 0), and G itself (lam = 1). Unless it is given, lam is
+    the one of greatest likelihood of a Gaussian, for each data set. Both shift and lam depend on the unit of the loss.
+
+    Args:
+      g: Losses, or values [*Q, R].
+      lam: the power; None to estimate it.
+      shift: added to G; 0 for the transform without a shift.
+    Returns:
+      BoxCox, each number [*Q].
+    Raises:
+      ValueError: a failed row, a value that is not finite, fewer than 2 resamplings, a G of -shift or less, or a data set of equal values and no lam.
+    """
+    values = _values(g)
+    if values.min() + shift <= 0:
+        raise ValueError(f"expected values above {0 - shift:g} for a Box-Cox transform with shift {shift:g}, got {values.min():.6g}; give a larger shift")
+    if lam is None and (np.ptp(values + shift, axis=-1) == 0).any():
+        raise ValueError(f"expected values that differ to estimate the power of a Box-Cox transform, got {values.shape[-1]} equal ones; give lam")
+    best = np.apply_along_axis(scipy.stats.boxcox_normmax, -1, values + shift, method="mle") if lam is None else np.full(values.shape[:-1], float(lam))
+    power = np.asarray(best, np.float64)[..., None]
+    near = shift == 1  # 1 + G would cost a small G its digits
+    measures = _measures(scipy.special.boxcox1p(values, power) if near else scipy.special.boxcox(values + shift, power))
+    average = measures.avr[..., None]
+    location = scipy.special.inv_boxcox1p(average, power) if near else scipy.special.inv_boxcox(average, power) - shift
+    return BoxCox(power[..., 0], shift, measures, location[..., 0])
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
 """Mean and standard error of the losses of one learner, or of the differences of two: what intervals and tests share."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
-from jaxgen.types import Plan
+from jaxgen.result import Result
+from jaxgen.types import Losses, Plan
 
 
 class Spread(NamedTuple):
@@ -102,6 +104,47 @@ def refuse_unfit(plan: Plan) -> None:
         trouble = "rows that share no case, which need no correction; use paired_t"
     if trouble:
         raise ValueError(f"expected random splits or folds for the corrected t-test, got {plan.scheme}: {trouble}")
+
+
+def as_result(
+    spread: Spread,
+    describe: tuple[str, str, str],
+    losses: Losses,
+    level: float,
+    alternative: str,
+    note: str = "",
+    parts: Mapping[str, Float[np.ndarray, "*Q"]] | None = None,
+) -> Result:
+    """The interval [*Q] that follows from a spread; `describe` is the method, its source and its target.
+
+    Raises:
+      ValueError: a level outside (0, 1), or an unknown alternative.
+    """
+    lower, upper = spread.limits(level, alternative)
+    df = np.full(spread.estimate.shape, float(spread.df))
+    return Result(*describe, losses.loss, losses.learner, spread.estimate, spread.standard_error, df, lower, upper, level=level, parts=parts or {}, note=joined(note, dropped(losses)))
+
+
+def dropped(losses: Losses) -> str:
+    """What to say of failed rows that were left out; empty if there were none."""
+    return f"{losses.dropped} failed rows were left out" if losses.dropped else ""
+
+
+def joined(*notes: str) -> str:
+    """Notes in one line, those that are empty left out."""
+    return "; ".join(note for note in notes if note)
+
+
+def every_case(losses: Losses) -> Float[np.ndarray, "*Q R N"]:
+    """The losses of every row on every case, [*Q, R, N], in double precision.
+
+    Raises:
+      ValueError: only the means of rows were kept, or a row failed.
+    """
+    if losses.values is None:
+        raise ValueError(f"expected the losses of every case, got the means of rows only ({losses.plan.scheme}); assess with keep='cases'")
+    _ = losses.g
+    return losses.values.astype(np.float64, copy=False)
 
 
 def require_level(level: float) -> None:

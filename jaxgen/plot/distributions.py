@@ -1,4 +1,4 @@
-"""Figures of losses and statistics."""
+"""Distributions of the generalization error."""
 
 from collections.abc import Sequence
 

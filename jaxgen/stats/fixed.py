@@ -1,0 +1,223 @@
+"""Intervals for the risk of one trained model, from its losses on cases that it was not trained on."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.stats
+from jaxtyping import Float
+
+from jaxgen.result import Result
+from jaxgen.stats.spread import Spread, dropped, every_case, independent, joined, require_alternative, require_level
+from jaxgen.types import Losses
+
+Cases = Losses | Float[np.ndarray, "*Q N"]
+"""Losses of one row, whose test cases are used, or the losses [*Q, N] of N independent test cases themselves."""
+
+KINDS = ("percentile", "basic", "bca", "studentised")
+_BYTES = 2**26
+"""Memory of the resamples that are made at a time."""
+
+
+def wald(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> Result:
+    """Error rate p with limits p -+ z sqrt(p (1 - p) / N) (Scott & Variyam, "Confidence Intervals").
+
+    It covers too little where N is small or p near 0 or 1, its limits may lie outside [0, 1], and without any error it is [0, 0]:
+    a negative control. Use `wilson`.
+
+    Args:
+      losses: losses of 0 and 1, of one row or [*Q, N].
+      level: confidence level, 0 < level < 1.
+      alternative: "two-sided", "greater" (lower limit only) or "less" (upper limit only).
+    Returns:
+      Result [*Q].
+    Raises:
+      ValueError: a loss that is neither 0 nor 1, several rows, failed rows, rows tested on cases that they were trained on, or a level or alternative out of range.
+    """
+    cases = _tested(losses, "wald")
+    rate = _rate(cases)
+    spread = Spread(rate, np.asarray(np.sqrt(rate * (1 - rate) / cases.values.shape[-1])), np.inf)
+    return _result(cases, ("Wald interval", "Scott & Variyam"), spread, *spread.limits(level, alternative), level, "it covers too little where cases or errors are few; use wilson")
+
+
+def wilson(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> Result:
+    """Error rate with the limits at which a z-test of the rate would just reject (Wilson 1927, "Probable inference").
+
+    (p + z^2 / 2N -+ z sqrt(p (1 - p) / N + z^2 / 4N^2)) / (1 + z^2 / N), by SciPy.
+
+    Args:
+      losses: losses of 0 and 1, of one row or [*Q, N].
+      level: confidence level, 0 < level < 1.
+      alternative: "two-sided", "greater" (lower limit only) or "less" (upper limit only).
+    Returns:
+      Result [*Q]; no standard error, as the interval is not symmetric.
+    Raises:
+      ValueError: as `wald`.
+    """
+    return _binomial(losses, "wilson", ("Wilson interval", "Wilson 1927"), level, alternative)
+
+
+def clopper_pearson(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> Result:
+    """Error rate with limits that never cover too little (Clopper & Pearson 1934): fractiles of beta laws, by SciPy.
+
+    Args:
+      losses: losses of 0 and 1, of one row or [*Q, N].
+      level: confidence level, 0 < level < 1.
+      alternative: "two-sided", "greater" (lower limit only) or "less" (upper limit only).
+    Returns:
+      Result [*Q]; no standard error, as the interval is not symmetric. Without errors the lower limit is 0, without successes the upper one 1.
+    Raises:
+      ValueError: as `wald`.
+    """
+    return _binomial(losses, "exact", ("exact interval", "Clopper & Pearson 1934"), level, alternative)
+
+
+def t(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> Result:
+    """Mean loss -+ t S / sqrt(N), with N - 1 degrees of freedom (Student 1908).
+
+    Args:
+      losses: of one row or [*Q, N], N at least 2.
+      level: confidence level, 0 < level < 1.
+      alternative: "two-sided", "greater" (lower limit only) or "less" (upper limit only).
+    Returns:
+      Result [*Q]; the limits are the mean itself where all losses are equal.
+    Raises:
+      ValueError: fewer than 2 test cases, several rows, failed rows, rows tested on cases that they were trained on, or a level or alternative out of range.
+    """
+    cases = _tested(losses, "t", least=2)
+    spread = independent(cases.values)
+    return _result(cases, ("t interval of the mean loss", "Student 1908"), spread, *spread.limits(level, alternative), level)
+
+
+def bootstrap(losses: Cases, kind: str = "bca", resamples: int = 9999, seed: int = 0, level: float = 0.95, alternative: str = "two-sided") -> Result:
+    """Mean loss with bootstrap limits (Efron 1987, "Better bootstrap confidence intervals"; Hall 1988), by SciPy.
+
+    "percentile": fractiles of the means of resamples; "basic": the same, mirrored at the mean; "bca": fractiles corrected for bias and
+    acceleration; "studentised": fractiles of (mean of resample - mean) / (S of resample / sqrt(N)). All data sets share the resamples.
+
+    Args:
+      losses: of one row or [*Q, N], N at least 2.
+      kind: "percentile", "basic", "bca" or "studentised".
+      resamples: bootstrap samples of the test cases; (1 - level) / 2 times their number should be 100 or more.
+      seed: of NumPy's generator; the same seed gives the same limits.
+      level: confidence level, 0 < level < 1.
+      alternative: "two-sided", "greater" (lower limit only) or "less" (upper limit only).
+    Returns:
+      Result [*Q], its standard error S / sqrt(N); the limits are the mean itself where all losses are equal. A studentised limit is infinite
+      where too many resamples hold one value only, as with losses of 0 and 1 and few errors.
+    Raises:
+      ValueError: as `t`; an unknown kind, fewer than 2 resamples, or losses for which BCa has no limits.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"expected a kind of bootstrap among {', '.join(KINDS)}, got {kind!r}; choose one of them")
+    if resamples < 2:
+        raise ValueError(f"expected at least 2 resamples, got {resamples}; ask for thousands")
+    require_level(level)
+    require_alternative(alternative)
+    cases = _tested(losses, "bootstrap", least=2)
+    spread = independent(cases.values)
+    settings = (resamples, seed, level, alternative)
+    limits = _studentised(cases.values, spread, *settings) if kind == "studentised" else _resampled(cases.values, np.mean, kind, *settings).confidence_interval
+    flat = spread.standard_error == 0
+    lower, upper = (np.where(flat & ~np.isinf(end), spread.estimate, end) for end in limits)
+    none = int((np.isnan(lower) | np.isnan(upper)).sum())
+    if none:
+        raise ValueError(
+            f"expected losses whose resamples have means on both sides of the mean, got {none} data sets without, for which BCa has no limits; use kind='percentile' or t"
+        )
+    name = {"bca": "BCa", "studentised": "studentised"}.get(kind, kind)
+    source = {"percentile": "Efron 1979", "basic": "Hall 1988", "bca": "Efron 1987", "studentised": "Hall 1988"}[kind]
+    return _result(cases, (f"{name} bootstrap of the mean loss", source), spread._replace(df=np.nan), lower, upper, level)
+
+
+class _Tested(NamedTuple):
+    """Losses [*Q, n] of the test cases of one model, and what to say of them."""
+
+    values: Float[np.ndarray, "*Q n"]
+    unit: str
+    learner: str
+    target: str
+    note: str
+
+
+def _tested(losses: Cases, method: str, least: int = 1) -> _Tested:
+    """The test cases, at least so many."""
+    cases = _of_row(losses, method) if isinstance(losses, Losses) else _Tested(np.asarray(losses, np.float64), "loss", "", "R of the given model", "")
+    shape = cases.values.shape
+    if not shape or shape[-1] < least or not np.isfinite(cases.values).all():
+        trouble = "one that is not finite" if shape and shape[-1] >= least else f"shape {list(shape)}"
+        raise ValueError(
+            f"expected finite losses [*Q, N] of at least {least} test case{'s' * (least > 1)} for {method}, got {trouble}; test on more cases, or leave out what is not a number"
+        )
+    return cases
+
+
+def _of_row(losses: Losses, method: str) -> _Tested:
+    """The test cases of the only row."""
+    plan = losses.plan
+    values = every_case(losses)
+    trouble = ""
+    if losses.resamples != 1:
+        trouble = f"{losses.resamples}; take a plan of one split, or a method of jaxgen.stats.interval for resampled rows"
+    elif np.any((plan.train > 0) & (plan.test > 0)) or plan.test.max() > 1:
+        trouble = "one tested on cases that it was trained on, or on some of them twice; take leave_out with resamples=1"
+    elif plan.test_sizes.min() != plan.test_sizes.max():
+        trouble = "one whose number of test cases differs between data sets; choose one of them with losses[q]"
+    if trouble:
+        raise ValueError(f"expected one row, tested on cases of its own, for {method}, got {trouble} ({plan.scheme})")
+    tested = np.broadcast_to(plan.test[..., 0, :] > 0, values[..., 0, :].shape)
+    kept = values[..., 0, :][tested].reshape(*tested.shape[:-1], -1)
+    return _Tested(kept, losses.loss, losses.learner, f"R of the model trained on the {int(plan.train_sizes.flat[0])} training cases", dropped(losses))
+
+
+def _rate(cases: _Tested) -> Float[np.ndarray, "*Q"]:
+    other = cases.values[~np.isin(cases.values, (0, 1))]
+    if other.size:
+        raise ValueError(f"expected losses of 0 and 1 for an error rate, got {other[0]:.6g} ({cases.unit}); use the loss zero_one, or t for other losses")
+    return np.asarray(cases.values.mean(-1))
+
+
+def _binomial(losses: Cases, scipy_name: str, describe: tuple[str, str], level: float, alternative: str) -> Result:
+    """An interval that depends on the number of errors only; each number is worked out once."""
+    require_level(level)
+    require_alternative(alternative)
+    cases = _tested(losses, describe[0])
+    rate, n = _rate(cases), cases.values.shape[-1]
+    errors, where = np.unique(np.rint(rate * n).astype(int), return_inverse=True)
+    ends = np.array([scipy.stats.binomtest(int(k), n, alternative=alternative).proportion_ci(level, scipy_name) for k in errors])
+    lower, upper = (np.asarray(ends[where.reshape(rate.shape), side]) for side in (0, 1))
+    lower = np.full_like(rate, -np.inf) if alternative == "less" else lower
+    upper = np.full_like(rate, np.inf) if alternative == "greater" else upper
+    return _result(cases, describe, Spread(rate, np.full_like(rate, np.nan), np.nan), lower, upper, level)
+
+
+def _studentised(cases: Float[np.ndarray, "*Q N"], spread: Spread, resamples: int, seed: int, level: float, alternative: str):
+    """Limits mean - fractile * S / sqrt(N), each [*Q], of the fractiles of the pivot."""
+
+    def pivot(sample, axis):
+        mean, error = sample.mean(axis), sample.std(axis, ddof=1) / np.sqrt(sample.shape[axis])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            difference = mean - (spread.estimate[..., None] if mean.ndim > spread.estimate.ndim else spread.estimate)
+            return np.where(difference == 0, 0.0, difference / error)
+
+    law = _resampled(cases, pivot, "percentile", resamples, seed, level, "two-sided").bootstrap_distribution
+    tail = (1 - level) / 2 if alternative == "two-sided" else 1 - level
+    low, high = (np.quantile(law, share, axis=-1, method="inverted_cdf") for share in (tail, 1 - tail))
+    reach = [np.where(spread.standard_error > 0, end * spread.standard_error, 0.0) for end in (high, low)]
+    lower = np.full_like(spread.estimate, -np.inf) if alternative == "less" else spread.estimate - reach[0]
+    upper = np.full_like(spread.estimate, np.inf) if alternative == "greater" else spread.estimate - reach[1]
+    return lower, upper
+
+
+def _resampled(cases: Float[np.ndarray, "*Q N"], statistic, method: str, resamples: int, seed: int, level: float, alternative: str):
+    """SciPy's bootstrap of a statistic."""
+    options: dict[str, Any] = {"n_resamples": resamples, "batch": max(1, _BYTES // (8 * cases.size)), "random_state": np.random.default_rng(seed)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of data without spread, whose limits are documented, or refused
+        return scipy.stats.bootstrap((cases,), statistic, axis=-1, vectorized=True, method=method, confidence_level=level, alternative=alternative, **options)
+
+
+def _result(cases: _Tested, describe: tuple[str, str], spread: Spread, lower, upper, level: float, note: str = "") -> Result:
+    df = np.full(spread.estimate.shape, float(spread.df))
+    ends = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
+    return Result(*describe, cases.target, cases.unit, cases.learner, spread.estimate, spread.standard_error, df, *ends, level=level, note=joined(note, cases.note))

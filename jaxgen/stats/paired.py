@@ -1,0 +1,145 @@
+"""Tests of one learner against another on the test cases of one row: both models as they were trained, on cases that neither has seen."""
+
+import numpy as np
+import scipy.stats
+from jaxtyping import Float
+
+from jaxgen.draw import require
+from jaxgen.stats.comparison import Comparison, of_spread, of_test, require_same
+from jaxgen.stats.spread import every_case, independent, require_alternative
+from jaxgen.types import Losses
+
+
+def hold_out_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95, row: int | None = None) -> Comparison:
+    """The paired t-test over test cases (Larsen & Hansen 1995, test of the hold-out method).
+
+    The paper rejects if the mean over its standard error is below t_alpha, the lower fractile: that is the alternative "less".
+    The training set is taken as given: nothing is said about other training sets.
+
+    Args:
+      first, second: losses of two learners on one plan, with the losses of cases [*Q, R, N].
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
+      level: confidence level of the interval, 0 < level < 1.
+      row: the row whose n2 test cases are used; None for a plan of one row.
+    Returns:
+      Comparison, each number [*Q], with n2 - 1 degrees of freedom.
+    Raises:
+      ValueError: different plans or losses, failed rows, losses without cases, no such row, test cases that were trained on or count
+        twice, different numbers of them in different data sets, fewer than 2, or an unknown alternative or level.
+    """
+    cases = np.subtract(*_tested(first, second, row, least=2)[::-1])
+    describe = ("hold-out paired t-test", "Larsen & Hansen 1995, hold-out", _target(first, row))
+    return of_spread(describe, first, second, independent(cases), alternative, level)
+
+
+def mcnemar(first: Losses, second: Losses, kind: str = "mid-p", row: int | None = None) -> Comparison:
+    """McNemar's test of two error rates on the same test cases (McNemar 1947; mid-p: Fagerland, Lydersen & Laake 2013).
+
+    Of the m cases that one model alone gets wrong, each has probability 1/2 to be the second's under equal error rates.
+    "exact" is binomial and conservative; "mid-p" counts half of the probability of what was observed; "chi2" and "continuity" (Edwards' correction,
+    not below 0) are for large m. An interval of the same difference is that of `hold_out_t`.
+
+    Args:
+      first, second: 0-1 losses of two learners on one plan, with the losses of cases [*Q, R, N].
+      kind: "mid-p", "exact", "chi2" or "continuity".
+      row: the row whose test cases are used; None for a plan of one row.
+    Returns:
+      Comparison, each number [*Q], two-sided; the statistic is the smaller count, or chi2. p is 1 where m is 0.
+    Raises:
+      ValueError: see `hold_out_t`; losses other than 0 and 1, or an unknown kind.
+    """
+    if kind not in ("mid-p", "exact", "chi2", "continuity"):
+        raise ValueError(f"expected the kind mid-p, exact, chi2 or continuity, got {kind!r}; mid-p fits all sizes")
+    one, other = _tested(first, second, row)
+    both = np.stack([one, other])
+    if not np.isin(both, (0, 1)).all():
+        raise ValueError(f"expected losses of 0 and 1 for McNemar's test, got {both[~np.isin(both, (0, 1))][0]:.6g} ({first.loss}); use the loss zero_one, or hold_out_t")
+    c, b = (np.asarray(np.sum(wrong, axis=-1), np.float64) for wrong in (one > other, other > one))
+    name, statistic, p = _by_binomial(b, c, kind) if kind in ("mid-p", "exact") else _by_chi2(b, c, float(kind == "continuity"))
+    describe = (f"McNemar's test, {name}", "Fagerland, Lydersen & Laake 2013" if kind == "mid-p" else "McNemar 1947", _target(first, row))
+    symbol, df = ("min", np.nan) if kind in ("mid-p", "exact") else ("chi2", 1.0)
+    parts = {"only first wrong": c, "only second wrong": b}
+    return of_test(describe, first, second, np.asarray((b - c) / one.shape[-1]), statistic, p, symbol, parts=parts, df=df)
+
+
+def permutation(first: Losses, second: Losses, alternative: str = "two-sided", resamples: int = 9999, seed: int = 0, row: int | None = None) -> Comparison:
+    """The permutation test of the mean difference over test cases, by random signs (Fisher 1935; SciPy's `permutation_test`).
+
+    If the models are equally good case by case, each difference is as likely to have the other sign. All 2^n2 signs are taken if these are no more
+    than `resamples`; otherwise that many random ones and the observed, so that p is at least 1 / (resamples + 1), twice that if two-sided.
+
+    Args:
+      first, second: losses of two learners on one plan, with the losses of cases [*Q, R, N].
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
+      resamples: random signs.
+      seed: of the random signs, the same ones for each data set.
+      row: the row whose test cases are used; None for a plan of one row.
+    Returns:
+      Comparison, each number [*Q]; the statistic is the mean difference.
+    Raises:
+      ValueError: see `hold_out_t`; or resamples below 1.
+    """
+    require_alternative(alternative)
+    require("resamples", resamples, 1)
+    cases = np.subtract(*_tested(first, second, row, least=2)[::-1])
+    estimate = np.asarray(cases.mean(-1))
+    p = np.array([_signs(one, alternative, resamples, seed) for one in cases.reshape(-1, cases.shape[-1])]).reshape(estimate.shape)
+    describe = ("permutation test by signs", "Fisher 1935", _target(first, row))
+    return of_test(describe, first, second, estimate, estimate, p, "mean", alternative)
+
+
+def _tested(first: Losses, second: Losses, row: int | None, least: int = 1) -> tuple[Float[np.ndarray, "*Q n"], Float[np.ndarray, "*Q n"]]:
+    """The losses of both learners on the test cases of one row."""
+    require_same(first, second)
+    plan, chosen = first.plan, row or 0
+    if (row is None and plan.resamples != 1) or not 0 <= chosen < plan.resamples:
+        raise ValueError(f"expected one row, whose test cases are compared, got row={row} of {plan.resamples}; give its number, from 0 to {plan.resamples - 1}")
+    train, test = plan.train[..., chosen, :], plan.test[..., chosen, :]
+    sizes, trouble = (test > 0).sum(-1), ""
+    if np.any((train > 0) & (test > 0)):
+        trouble = "some that were trained on; use a plan that leaves its test cases out"
+    elif test.max() > 1:
+        trouble = "some that count more than once; give test weights of 0 and 1"
+    elif sizes.min() != sizes.max():
+        trouble = f"{sizes.min()} to {sizes.max()} of them in different data sets; compare one at a time, as in first[q]"
+    elif sizes.min() < least:
+        trouble = f"{sizes.min()}; leave more of them out"
+    if trouble:
+        raise ValueError(f"expected at least {least} test case{'s' * (least > 1)} held out of the training, got {trouble} ({plan.scheme}, row {chosen})")
+    values = [every_case(one)[..., chosen, :] for one in (first, second)]
+    kept = np.broadcast_to(test > 0, values[0].shape)
+    one, other = (value[kept].reshape(*value.shape[:-1], -1) for value in values)
+    return one, other
+
+
+def _target(losses: Losses, row: int | None) -> str:
+    return f"the difference in risk of the two models trained on these {int(losses.plan.train_sizes[..., row or 0].flat[0])} training cases"
+
+
+def _by_binomial(b: Float[np.ndarray, "*Q"], c: Float[np.ndarray, "*Q"], kind: str) -> tuple[str, Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
+    """Name, statistic and p-value; where b = c all that happens is as extreme, so mid-p is 1 less half the probability of b."""
+    least = np.minimum(b, c)
+    p = np.minimum(2 * scipy.stats.binom.cdf(least, b + c, 0.5), 1)
+    if kind == "mid-p":
+        p = np.where(b + c == 0, 1, p - np.where(b == c, 0.5, 1) * scipy.stats.binom.pmf(least, b + c, 0.5))
+    return kind, np.asarray(least), np.asarray(p)
+
+
+def _by_chi2(b: Float[np.ndarray, "*Q"], c: Float[np.ndarray, "*Q"], correction: float) -> tuple[str, Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
+    """Name, statistic and p-value; the corrected difference does not go below 0, or equal counts would speak against equality."""
+    statistic = np.maximum(np.abs(b - c) - correction, 0) ** 2 / np.maximum(b + c, 1)
+    return "chi2 with continuity correction" if correction else "chi2", np.asarray(statistic), np.asarray(scipy.stats.chi2.sf(statistic, 1))
+
+
+def _signs(cases: Float[np.ndarray, " n"], alternative: str, resamples: int, seed: int) -> float:
+    found = scipy.stats.permutation_test(
+        (cases,),
+        np.mean,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=resamples,
+        batch=max(2**22 // len(cases), 1),  # 32 MB of signed differences at a time
+        alternative=alternative,
+        rng=np.random.default_rng(seed),
+    )
+    return float(found.pvalue)
