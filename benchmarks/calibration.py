@@ -117,8 +117,8 @@ def estimates(setting, n, sets):
         data, risk = problem(setting, n, size, seed)
         risks.append(risk)
         full = jg.assess(jax.random.key(seed), setting.learner, data, resample.full(n))
-        predicted = jg.assess(jax.random.key(seed), setting.learner, data, resample.full(n), prediction).values[:, 0, :, None]
-        gamma = bootstrap.no_information_rate(data.y, np.asarray(predicted, np.float64), loss.squared)
+        predicted = np.asarray(jg.assess(jax.random.key(seed), setting.learner, data, resample.full(n), prediction).values, np.float64)
+        gamma = bootstrap.no_information_rate(data.y, predicted[:, 0, :, None], loss.squared)
         for plan_name, plan, methods in designs(n, isinstance(setting.learner, learn.LeastSquares)):
             losses = jg.assess(jax.random.key(seed + 1), setting.learner, data, plan)
             trainings[plan_name] = plan.resamples
