@@ -23,7 +23,7 @@ from speed import machine
 
 import jaxgen as jg
 from jaxgen import learn, loss, resample
-from jaxgen.stats import bootstrap, interval
+from jaxgen.stats import estimate, interval
 
 RESULTS = Path(__file__).parent / "results"
 INPUTS, FRESH, LEVEL, BLOCK = 10, 4000, 0.95, 100
@@ -81,10 +81,10 @@ def designs(n, cheap):
             f"{samples} bootstrap samples",
             resample.bootstrap(key, n, samples),
             {
-                "out-of-bag, published": lambda a, full, gamma: bootstrap.out_of_bag(a, standard_error="raw"),
-                "out-of-bag, corrected": lambda a, full, gamma: bootstrap.out_of_bag(a),
-                ".632+, published": lambda a, full, gamma: bootstrap.error_632_plus(a, full, gamma, standard_error="raw"),
-                ".632+, corrected": lambda a, full, gamma: bootstrap.error_632_plus(a, full, gamma),
+                "out-of-bag, published": lambda a, full, gamma: estimate.out_of_bag(a, standard_error="raw"),
+                "out-of-bag, corrected": lambda a, full, gamma: estimate.out_of_bag(a),
+                ".632+, published": lambda a, full, gamma: estimate.error_632_plus(a, full, gamma, standard_error="raw"),
+                ".632+, corrected": lambda a, full, gamma: estimate.error_632_plus(a, full, gamma),
             },
         ),
     )
@@ -118,7 +118,7 @@ def estimates(setting, n, sets):
         risks.append(risk)
         full = jg.assess(jax.random.key(seed), setting.learner, data, resample.full(n))
         predicted = np.asarray(jg.assess(jax.random.key(seed), setting.learner, data, resample.full(n), prediction).values, np.float64)
-        gamma = bootstrap.no_information_rate(data.y, predicted[:, 0, :, None], loss.squared)
+        gamma = estimate.no_information_rate(data.y, predicted[:, 0, :, None], loss.squared)
         for plan_name, plan, methods in designs(n, isinstance(setting.learner, learn.LeastSquares)):
             losses = jg.assess(jax.random.key(seed + 1), setting.learner, data, plan)
             trainings[plan_name] = plan.resamples
@@ -133,14 +133,14 @@ def rows(setting, n, sets):
     """One row of the table per interval."""
     found, risk, trainings = estimates(setting, n, sets)
     expected = risk.mean()
-    for (method, plan_name), (estimate, error, df, lower, upper) in found.items():
+    for (method, plan_name), (centre, error, df, lower, upper) in found.items():
         t = scipy.stats.t(np.where(np.isnan(df), np.inf, df))
         row = {"learner": setting.name, "n": n, "interval": method, "plan": plan_name, "trainings": trainings[plan_name], "sets": sets, "missing": np.mean(np.isnan(lower))}
         for target, truth in (("R", risk), ("ER", np.full(sets, expected))):
-            level = t.cdf((truth - estimate) / error)
+            level = t.cdf((truth - centre) / error)
             row |= {f"covers {target}": np.mean((lower <= truth) & (truth <= upper)), f"below {target}": np.mean(upper < truth), f"above {target}": np.mean(lower > truth)}
             row[f"levels {target}"] = scipy.stats.kstest(level[np.isfinite(level)], "uniform").statistic
-        yield row | {"width": np.nanmean(upper - lower) / expected, "centre": np.mean(estimate) / expected, "ER": expected}
+        yield row | {"width": np.nanmean(upper - lower) / expected, "centre": np.mean(centre) / expected, "ER": expected}
 
 
 def table(frame):

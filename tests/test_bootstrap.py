@@ -10,7 +10,8 @@ import scipy.stats
 from sklearn.metrics import confusion_matrix
 
 from jaxgen import loss, resample
-from jaxgen.stats import bootstrap
+from jaxgen.stats import estimate
+from jaxgen.stats.estimate import bootstrap_error
 from jaxgen.types import Losses
 
 pytestmark = pytest.mark.one_device
@@ -71,7 +72,7 @@ def by_loops(counts, values):
 @pytest.mark.parametrize(("sets", "of_plan"), [(None, None), (3, None), (3, 3)], ids=["one set", "sets, one plan", "sets, plans of their own"])
 def test_published_estimate_and_standard_error_are_those_of_the_loops(sets, of_plan):
     losses, _ = example(sets, of_plan)
-    cases, rows = (bootstrap.out_of_bag(losses, pooling, standard_error="raw") for pooling in ("cases", "rows"))
+    cases, rows = (estimate.out_of_bag(losses, pooling, standard_error="raw") for pooling in ("cases", "rows"))
     counts = np.broadcast_to(losses.train, losses.values.shape).reshape(-1, *losses.values.shape[-2:])
     want = np.array([by_loops(*one) for one in zip(counts, losses.values.reshape(counts.shape), strict=True)]).T.reshape(3, *cases.estimate.shape)
     np.testing.assert_allclose(cases.estimate, want[0], **EXACT)
@@ -82,7 +83,7 @@ def test_published_estimate_and_standard_error_are_those_of_the_loops(sets, of_p
 
 def test_correction_is_the_formula():
     losses, _ = example()
-    got = bootstrap.out_of_bag(losses)
+    got = estimate.out_of_bag(losses)
     counts, out = losses.train.astype(float), losses.train == 0
     n, times = losses.plan.n, out.sum(0)
     cases = np.where(out, losses.values, 0).sum(0) / times
@@ -96,12 +97,12 @@ def test_correction_is_the_formula():
 def test_interval_is_normal():
     losses, _ = example()
     for alternative, tails in (("two-sided", (0.05, 0.95)), ("greater", (0.1, 1.0)), ("less", (0.0, 0.9))):
-        got = bootstrap.out_of_bag(losses, level=0.9, alternative=alternative)
+        got = estimate.out_of_bag(losses, level=0.9, alternative=alternative)
         law = scipy.stats.norm(got.estimate, got.standard_error)
         np.testing.assert_allclose([got.lower, got.upper], law.ppf(tails), **EXACT)
         assert np.isinf(got.df)
     assert "out-of-bag" in str(got)
-    assert len(bootstrap.out_of_bag(example(3)[0]).to_frame()) == 3
+    assert len(estimate.out_of_bag(example(3)[0]).to_frame()) == 3
 
 
 # the mean of N cases, for which everything is known
@@ -127,9 +128,9 @@ def test_mean_learner_has_its_closed_forms():
     slope = [(infinite(y, (1 - step) * uniform + step * unit) - infinite(y, (1 + step) * uniform - step * unit)) / (2 * step) for unit in np.eye(15)]
     want = np.sqrt(np.sum(np.square(slope))) / 15
     for pooling in ("cases", "rows"):
-        assert bootstrap.out_of_bag(losses, pooling).estimate == pytest.approx(infinite(y, uniform), rel=0.01)  # five Monte Carlo errors
+        assert estimate.out_of_bag(losses, pooling).estimate == pytest.approx(infinite(y, uniform), rel=0.01)  # five Monte Carlo errors
     for standard_error in ("corrected", "raw"):
-        got = bootstrap.out_of_bag(losses, standard_error=standard_error)
+        got = estimate.out_of_bag(losses, standard_error=standard_error)
         assert got.standard_error == pytest.approx(want, rel=0.02)  # noise of 15 covariances over 40 000 samples
     assert got.parts["monte_carlo_share"] < 0.02
 
@@ -146,7 +147,7 @@ def test_standard_error_is_the_spread_over_data_sets():
     found = [of_mean(y, draws(random, resamples, n)) for y in many[:sets]]
     error, noise = {}, {}
     for standard_error in ("corrected", "raw"):
-        results = [bootstrap.out_of_bag(losses, standard_error=standard_error) for losses in found]
+        results = [estimate.out_of_bag(losses, standard_error=standard_error) for losses in found]
         error[standard_error] = np.sqrt(np.nanmean([r.standard_error**2 for r in results]))
         noise[standard_error] = np.mean([np.isnan(r.standard_error) for r in results])
         covered = sum(bool(r.lower <= expected <= r.upper) for r in results)
@@ -158,8 +159,8 @@ def test_standard_error_is_the_spread_over_data_sets():
 
 def test_correction_does_not_depend_on_the_origin_of_the_loss():
     losses, _ = example()
-    moved, scaled = (bootstrap.out_of_bag(made(values, losses.plan)) for values in (np.add(losses.values, 100), np.multiply(losses.values, 1e30)))
-    plain = bootstrap.out_of_bag(losses)
+    moved, scaled = (estimate.out_of_bag(made(values, losses.plan)) for values in (np.add(losses.values, 100), np.multiply(losses.values, 1e30)))
+    plain = estimate.out_of_bag(losses)
     np.testing.assert_allclose(moved.standard_error, plain.standard_error, rtol=1e-9)  # digits lost under the 100
     np.testing.assert_allclose(scaled.standard_error, plain.standard_error * 1e30, rtol=1e-12)
 
@@ -168,7 +169,7 @@ def test_correction_does_not_depend_on_the_origin_of_the_loss():
 
 
 @pytest.mark.parametrize(
-    ("out", "apparent", "gamma", "overfitting", "weight", "estimate"),
+    ("out", "apparent", "gamma", "overfitting", "weight", "combined"),
     [
         (0.4, 0.2, 0.6, 0.5, 0.632 / 0.816, 0.2 + 0.2 * 0.632 / 0.816),
         (0.5, 0.0, 0.5, 1.0, 1.0, 0.5),  # a nearest neighbour without any class to learn (Efron & Tibshirani 1997): .632 would be 0.316
@@ -178,25 +179,25 @@ def test_correction_does_not_depend_on_the_origin_of_the_loss():
         (0.4, 0.3, 0.2, 0.0, 0.632, 0.368 * 0.3 + 0.632 * 0.2),
     ],
 )
-def test_estimates_of_given_errors(out, apparent, gamma, overfitting, weight, estimate):
+def test_estimates_of_given_errors(out, apparent, gamma, overfitting, weight, combined):
     plan = resample.bootstrap(KEY, 10, 30)
     losses, full = made(np.full((30, 10), out), plan), made(np.full((1, 10), apparent), resample.full(10))
-    got = bootstrap.error_632_plus(losses, full, gamma)
+    got = estimate.error_632_plus(losses, full, gamma)
     found = [got.parts[name] for name in ("overfitting", "weight", "out_of_bag", "apparent", "no_information")]
-    np.testing.assert_allclose([*found, got.estimate], [overfitting, weight, out, apparent, gamma, estimate], rtol=1e-12, atol=1e-15)
-    np.testing.assert_allclose(bootstrap.error_632(losses, full).estimate, 0.368 * apparent + 0.632 * out, rtol=1e-12)
+    np.testing.assert_allclose([*found, got.estimate], [overfitting, weight, out, apparent, gamma, combined], rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(estimate.error_632(losses, full).estimate, 0.368 * apparent + 0.632 * out, rtol=1e-12)
 
 
 @pytest.mark.parametrize("sets", [None, 3])
 def test_standard_errors_are_scaled(sets):
     losses, full = example(sets)
     gamma = np.full(full.sets or (), 4.0)
-    plain, some, plus = bootstrap.out_of_bag(losses), bootstrap.error_632(losses, full), bootstrap.error_632_plus(losses, full, gamma)
+    plain, some, plus = estimate.out_of_bag(losses), estimate.error_632(losses, full), estimate.error_632_plus(losses, full, gamma)
     for got in (some, plus):
         np.testing.assert_allclose(got.standard_error / got.estimate, plain.standard_error / plain.estimate, **EXACT)
         np.testing.assert_allclose(got.parts["apparent"], full.values[..., 0, :].mean(-1), **EXACT)
         assert got.estimate.shape == got.lower.shape == ((sets,) if sets else ())
-    np.testing.assert_array_equal(plus.estimate, bootstrap.error_632_plus(losses, full, 4.0).estimate)
+    np.testing.assert_array_equal(plus.estimate, estimate.error_632_plus(losses, full, 4.0).estimate)
     assert (some.target, plus.target) == ("ER", "ER")
 
 
@@ -219,23 +220,23 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("pairs", [bootstrap.PAIRS, 60], ids=["at once", "in blocks"])
+@pytest.mark.parametrize("pairs", [bootstrap_error.PAIRS, 60], ids=["at once", "in blocks"])
 def test_no_information_rate_is_the_mean_over_all_pairs(name, pairs, monkeypatch):
-    monkeypatch.setattr(bootstrap, "PAIRS", pairs)
+    monkeypatch.setattr(bootstrap_error, "PAIRS", pairs)
     of_case, y, predictions = LOSSES[name]
     want = [np.mean([of_case(y[q, i : i + 1], predictions[q, j : j + 1])[0] for i in range(9) for j in range(9)]) for q in range(2)]
-    np.testing.assert_allclose(bootstrap.no_information_rate(y, predictions, of_case), want, **EXACT)
-    np.testing.assert_allclose(bootstrap.no_information_rate(y[1], predictions[1], of_case), want[1], **EXACT)
+    np.testing.assert_allclose(estimate.no_information_rate(y, predictions, of_case), want, **EXACT)
+    np.testing.assert_allclose(estimate.no_information_rate(y[1], predictions[1], of_case), want[1], **EXACT)
 
 
 def test_no_information_rate_is_the_expectation_under_permutations_and_that_of_kappa():
     """For 0-1 loss 1 - gamma is the agreement by chance in Cohen's kappa; for any loss gamma is the mean over random permutations."""
     of_case, y, predictions = LOSSES["classes"]
     table = confusion_matrix(y[0].argmax(-1), predictions[0].argmax(-1), labels=[0, 1, 2]) / 9
-    assert bootstrap.no_information_rate(y[0], predictions[0], of_case) == pytest.approx(1 - table.sum(0) @ table.sum(1), rel=1e-12)
+    assert estimate.no_information_rate(y[0], predictions[0], of_case) == pytest.approx(1 - table.sum(0) @ table.sum(1), rel=1e-12)
     of_case, y, predictions = LOSSES["absolute"]
     shuffled = [np.mean(of_case(RANDOM.permutation(y[0]), predictions[0])) for _ in range(2000)]
-    assert abs(np.mean(shuffled) - bootstrap.no_information_rate(y[0], predictions[0], of_case)) < 5 * scipy.stats.sem(shuffled)
+    assert abs(np.mean(shuffled) - estimate.no_information_rate(y[0], predictions[0], of_case)) < 5 * scipy.stats.sem(shuffled)
 
 
 # degenerate and bad input
@@ -244,12 +245,12 @@ def test_no_information_rate_is_the_expectation_under_permutations_and_that_of_k
 def test_degenerate_losses_have_documented_values():
     plan = resample.bootstrap(KEY, 10, 30)
     for value in (0.0, 0.1, 3.0):
-        got = bootstrap.out_of_bag(made(np.full((30, 10), value), plan))
+        got = estimate.out_of_bag(made(np.full((30, 10), value), plan))
         np.testing.assert_allclose([got.estimate, got.standard_error, got.lower, got.upper], [value, 0, value, value], rtol=1e-14)
         assert got.parts["monte_carlo_share"] == 0
         assert not got.note
     nothing = made(np.zeros((30, 10)), plan)
-    got = bootstrap.error_632_plus(nothing, made(np.zeros((1, 10)), resample.full(10)), 0.0)
+    got = estimate.error_632_plus(nothing, made(np.zeros((1, 10)), resample.full(10)), 0.0)
     assert (got.estimate, got.standard_error, got.parts["overfitting"]) == (0, 0, 0)
 
 
@@ -257,14 +258,14 @@ def test_noise_that_hides_the_standard_error_is_told():
     """Losses that differ between samples only: what the covariances with counts find is noise, as often too little as too much."""
     random = np.random.default_rng(4)
     losses = made(np.repeat(random.gamma(1.0, 1.0, (8, 12, 1)), 30, axis=2), resample.bootstrap(KEY, 30, 12))
-    got = bootstrap.out_of_bag(losses)
+    got = estimate.out_of_bag(losses)
     hidden = got.parts["monte_carlo_share"] >= 1
     assert 0 < hidden.sum() < 8
-    for numbers in (got.standard_error, got.lower, got.upper, bootstrap.out_of_bag(losses, alternative="less").lower):
+    for numbers in (got.standard_error, got.lower, got.upper, estimate.out_of_bag(losses, alternative="less").lower):
         np.testing.assert_array_equal(np.isnan(numbers), hidden)
     assert got.note == f"the Monte Carlo error of 12 resamples hides the standard error in {hidden.sum()} of 8 data sets; ask for more resamples"
-    assert bootstrap.out_of_bag(losses[int(hidden.argmax())]).note == "the Monte Carlo error of 12 resamples hides the standard error; ask for more resamples"
-    assert np.isfinite(bootstrap.out_of_bag(losses, standard_error="raw").standard_error).all()
+    assert estimate.out_of_bag(losses[int(hidden.argmax())]).note == "the Monte Carlo error of 12 resamples hides the standard error; ask for more resamples"
+    assert np.isfinite(estimate.out_of_bag(losses, standard_error="raw").standard_error).all()
 
 
 def without_values():
@@ -280,34 +281,34 @@ def with_failed():
 
 
 def bad(plan):
-    return lambda: bootstrap.out_of_bag(made(np.ones(plan.train.shape), plan))
+    return lambda: estimate.out_of_bag(made(np.ones(plan.train.shape), plan))
 
 
 def with_full(**other):
     losses, full = example()
     words = {"learner": "a", "name": "squared"} | other
-    return lambda: bootstrap.error_632(losses, made(full.values, full.plan, **words))
+    return lambda: estimate.error_632(losses, made(full.values, full.plan, **words))
 
 
 BAD = {
     "leave_out": (bad(resample.leave_out(KEY, 12, 0.4, 9)), "expected bootstrap samples, as many draws as cases, tested on the cases that they lack, got resample.leave_out("),
     "one row": (bad(resample.bootstrap(KEY, 12, 1)), "expected at least 2 bootstrap samples, got 1; ask for more resamples"),
     "never out": (bad(resample.bootstrap(KEY, 40, 2)), "expected every case to be out of some bootstrap sample, got"),
-    "rows only": (lambda: bootstrap.out_of_bag(without_values()), "expected the losses of every case"),
-    "failed": (lambda: bootstrap.out_of_bag(with_failed()), "expected every row to have been fitted, got 1 failed of 300"),
-    "pooling": (lambda: bootstrap.out_of_bag(example()[0], "both"), 'expected pooling "cases" or "rows" and standard_error "corrected" or "raw", got \'both\''),
-    "standard error": (lambda: bootstrap.out_of_bag(example()[0], standard_error="none"), "got 'cases' and 'none'; choose one of these"),
-    "level": (lambda: bootstrap.out_of_bag(example()[0], level=95.0), "expected a level between 0 and 1, got 95"),
-    "alternative": (lambda: bootstrap.out_of_bag(example()[0], alternative="more"), "expected the alternative two-sided, greater or less, got 'more'"),
-    "full of other cases": (lambda: bootstrap.error_632(example()[0], example(n=11)[1]), "expected the losses of one fit to all 12 cases, got those of resample.full(11)"),
-    "full is a bootstrap": (lambda: bootstrap.error_632(example()[0], example()[0]), "expected the losses of one fit to all 12 cases, got those of resample.bootstrap("),
+    "rows only": (lambda: estimate.out_of_bag(without_values()), "expected the losses of every case"),
+    "failed": (lambda: estimate.out_of_bag(with_failed()), "expected every row to have been fitted, got 1 failed of 300"),
+    "pooling": (lambda: estimate.out_of_bag(example()[0], "both"), 'expected pooling "cases" or "rows" and standard_error "corrected" or "raw", got \'both\''),
+    "standard error": (lambda: estimate.out_of_bag(example()[0], standard_error="none"), "got 'cases' and 'none'; choose one of these"),
+    "level": (lambda: estimate.out_of_bag(example()[0], level=95.0), "expected a level between 0 and 1, got 95"),
+    "alternative": (lambda: estimate.out_of_bag(example()[0], alternative="more"), "expected the alternative two-sided, greater or less, got 'more'"),
+    "full of other cases": (lambda: estimate.error_632(example()[0], example(n=11)[1]), "expected the losses of one fit to all 12 cases, got those of resample.full(11)"),
+    "full is a bootstrap": (lambda: estimate.error_632(example()[0], example()[0]), "expected the losses of one fit to all 12 cases, got those of resample.bootstrap("),
     "full of another learner": (with_full(learner="b"), "expected one learner, loss and number of data sets for resamples and full fit, got Losses(a,"),
     "full of another loss": (with_full(name="absolute"), "absolute loss"),
-    "full of more sets": (lambda: bootstrap.error_632(example()[0], example(3)[1]), "expected one learner, loss and number of data sets"),
-    "gamma of more sets": (lambda: bootstrap.error_632_plus(*example(), np.ones(3)), "expected a finite no-information rate, one for each data set [], got shape [3]"),
-    "gamma NaN": (lambda: bootstrap.error_632_plus(*example(), math.nan), "expected a finite no-information rate"),
-    "shapes": (lambda: bootstrap.no_information_rate(np.ones((4, 1)), np.ones((5, 1)), loss.squared), "expected y and predictions of one shape [*Q, N, K], got [4, 1] and [5, 1]"),
-    "predictions NaN": (lambda: bootstrap.no_information_rate(np.ones((4, 1)), np.full((4, 1), np.nan), loss.squared), "expected finite targets and predictions, got 4 that are not"),
+    "full of more sets": (lambda: estimate.error_632(example()[0], example(3)[1]), "expected one learner, loss and number of data sets"),
+    "gamma of more sets": (lambda: estimate.error_632_plus(*example(), np.ones(3)), "expected a finite no-information rate, one for each data set [], got shape [3]"),
+    "gamma NaN": (lambda: estimate.error_632_plus(*example(), math.nan), "expected a finite no-information rate"),
+    "shapes": (lambda: estimate.no_information_rate(np.ones((4, 1)), np.ones((5, 1)), loss.squared), "expected y and predictions of one shape [*Q, N, K], got [4, 1] and [5, 1]"),
+    "predictions NaN": (lambda: estimate.no_information_rate(np.ones((4, 1)), np.full((4, 1), np.nan), loss.squared), "expected finite targets and predictions, got 4 that are not"),
 }
 
 

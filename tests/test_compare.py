@@ -20,7 +20,7 @@ from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import ztest
 
 from jaxgen import Data, assess, learn, loss, resample
-from jaxgen.stats import compare, multiplicity
+from jaxgen.stats import compare
 from jaxgen.types import Losses, Plan
 
 pytestmark = pytest.mark.one_device
@@ -515,7 +515,7 @@ def test_every_test_finds_no_difference_between_equals(kind):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "bayesian_t"])
 def test_every_test_can_be_one_of_many(kind):
     test, (first, second), _ = KINDS[kind]
-    pairs = multiplicity.pairwise([first, second, replace(first, learner="third")], test)
+    pairs = compare.pairwise([first, second, replace(first, learner="third")], test)
     assert pairs.p_value[0] == pytest.approx(float(test(first, second).p_value))
 
 

@@ -12,7 +12,7 @@ import statsmodels.api as sm
 from statsmodels.formula.api import ols
 
 from jaxgen import resample
-from jaxgen.stats import compare, delve
+from jaxgen.stats import compare
 from jaxgen.types import Losses
 
 pytestmark = pytest.mark.one_device
@@ -66,7 +66,7 @@ AGAINST_KNN = {"estimate": 32.7269508, "standard error": 14.0749681, "training":
 
 @pytest.mark.parametrize("golden", [LIN, STANDARDISED, AGAINST_KNN], ids=["lin-1", "standardised", "against knn-cv-1"])
 def test_expected_loss_prints_what_delve_prints(golden):
-    got = delve.expected_loss(losses(with_squares(golden["estimate"], golden["training"], golden["residual"], 8, 128), task(8, 128)))
+    got = compare.expected_loss(losses(with_squares(golden["estimate"], golden["training"], golden["residual"], 8, 128), task(8, 128)))
     found = [got.estimate, got.standard_error, got.parts["training set sd"], got.parts["residual sd"]]
     assert [f"{value:.9g}" for value in found] == [f"{golden[name]:.9g}" for name in ("estimate", "standard error", "training", "residual")]
 
@@ -77,7 +77,7 @@ def test_disjoint_t_prints_what_delve_prints():
     knn = np.random.default_rng(1).gamma(2.0, size=(8, 128))
     knn *= 368.002767 / knn.mean()
     lin = knn + with_squares(AGAINST_KNN["estimate"], AGAINST_KNN["training"], AGAINST_KNN["residual"], 8, 128)
-    got = delve.disjoint_t(losses(knn, plan), losses(lin, plan, "second"))
+    got = compare.disjoint_t(losses(knn, plan), losses(lin, plan, "second"))
     assert f"{got.statistic:.6f}" == "2.325188"
     assert got.df == 7
     np.testing.assert_allclose(got.p_value, 0.0529880206, rtol=1e-8)  # nine digits of the mean and of both deviations leave 3.3e-9 of t, which p multiplies by 2.6
@@ -85,7 +85,7 @@ def test_disjoint_t_prints_what_delve_prints():
     for error in (got.standard_error, got.parts["DELVE's standard error"]):
         np.testing.assert_allclose(error, 14.0749681, **PRINTED)
     np.testing.assert_allclose([got.parts["training set sd"], got.parts["residual sd"]], [27.6978006, 323.514631], **PRINTED)
-    np.testing.assert_allclose(delve.expected_loss(losses(lin, plan)).estimate, 400.729718, **PRINTED)
+    np.testing.assert_allclose(compare.expected_loss(losses(lin, plan)).estimate, 400.729718, **PRINTED)
 
 
 def test_golden_numbers_standardise_by_the_variance_of_the_targets():
@@ -111,7 +111,7 @@ def squares(table):
 @pytest.mark.parametrize("seed", range(3))
 def test_expected_loss_is_the_definition(common, training, seed):
     table = effects(5, 7, training=training, mean=3.0, seed=seed)
-    got = delve.expected_loss(losses(table, task(5, 7, common)))
+    got = compare.expected_loss(losses(table, task(5, 7, common)))
     ms_training, ms_cases, within, both = squares(table.tolist())
     residual = both if common else within
     variances = {"training set": max(ms_training - residual, 0) / 7, "test case": max(ms_cases - residual, 0) / 5 if common else 0.0, "residual": residual}
@@ -128,7 +128,7 @@ def test_mean_squares_are_those_of_statsmodels(common):
     i, j = np.indices(table.shape)
     frame = pd.DataFrame({"y": table.ravel(), "i": i.ravel(), "j": j.ravel()})
     anova = sm.stats.anova_lm(ols("y ~ C(i) + C(j)" if common else "y ~ C(i)", frame).fit())["mean_sq"]
-    got = delve.expected_loss(losses(table, task(4, 6, common))).parts
+    got = compare.expected_loss(losses(table, task(4, 6, common))).parts
     residual = anova["Residual"]
     np.testing.assert_allclose(got["residual sd"] ** 2, residual, rtol=1e-9)
     np.testing.assert_allclose(got["training set sd"] ** 2, (anova["C(i)"] - residual) / 6, rtol=1e-9)
@@ -140,7 +140,7 @@ def test_mean_squares_are_those_of_statsmodels(common):
 def test_quasi_f_is_the_definition(seed):
     plan = task(5, 7, common=True)
     one, other = effects(5, 7, seed=seed), effects(5, 7, mean=1.0, seed=seed + 10)
-    got = delve.quasi_f(losses(one, plan), losses(other, plan, "second"))
+    got = compare.quasi_f(losses(one, plan), losses(other, plan, "second"))
     training, cases, _, residual = squares((other - one).tolist())
     above = 35 * (other - one).mean() ** 2
     f = (above + residual) / (training + cases)
@@ -148,7 +148,7 @@ def test_quasi_f_is_the_definition(seed):
     np.testing.assert_allclose([got.statistic, got.parts["numerator df"], got.parts["denominator df"]], [f, df1, df2], **EXACT)
     np.testing.assert_allclose(got.p_value, scipy.stats.f(df1, df2).sf(f), **EXACT)
     np.testing.assert_allclose(got.estimate, (other - one).mean(), **EXACT)
-    back = delve.quasi_f(losses(other, plan), losses(one, plan))
+    back = compare.quasi_f(losses(other, plan), losses(one, plan))
     np.testing.assert_allclose([back.p_value, back.estimate], [got.p_value, -got.estimate], **EXACT)
 
 
@@ -156,7 +156,7 @@ def test_quasi_f_is_the_square_of_t_where_test_cases_do_not_matter():
     """Without effects of test cases or residual each row is one number: F = I m^2 / S^2, the square of the t over instances, on 1 and I - 1 degrees."""
     plan = task(6, 5, common=True)
     rows = np.random.default_rng(3).normal(0.5, size=(6, 1))
-    got = delve.quasi_f(losses(np.zeros((6, 5)), plan), losses(np.repeat(rows, 5, axis=1), plan))
+    got = compare.quasi_f(losses(np.zeros((6, 5)), plan), losses(np.repeat(rows, 5, axis=1), plan))
     want = scipy.stats.ttest_1samp(rows[:, 0], 0.0)
     np.testing.assert_allclose([got.statistic, got.p_value], [want.statistic**2, want.pvalue], rtol=1e-9)
     np.testing.assert_allclose([got.parts["numerator df"], got.parts["denominator df"]], [1, 5], rtol=1e-9)
@@ -167,7 +167,7 @@ def test_quasi_f_is_the_square_of_t_where_test_cases_do_not_matter():
 def test_disjoint_t_is_the_paired_t_over_instances(alternative, training):
     plan = task(5, 7)
     pair = losses(effects(5, 7, training=training), plan), losses(effects(5, 7, training=training, seed=1), plan, "second")
-    got, want = delve.disjoint_t(*pair, alternative, 0.9), compare.paired_t(*pair, alternative, 0.9)
+    got, want = compare.disjoint_t(*pair, alternative, 0.9), compare.paired_t(*pair, alternative, 0.9)
     for name in ("estimate", "standard_error", "statistic", "p_value", "lower", "upper", "df"):
         np.testing.assert_allclose(getattr(got, name), getattr(want, name), **EXACT)
     assert not want.note
@@ -177,7 +177,7 @@ def test_delves_standard_error_is_cut_and_the_tests_is_not():
     plan = task(5, 7)
     table = with_squares(1.0, 0.0, 2.0, 5, 7)
     table = table + 0.5 * (table.mean() - table.mean(1, keepdims=True))  # instances nearer to each other than their cases explain
-    got = delve.disjoint_t(losses(np.zeros((5, 7)), plan), losses(table, plan))
+    got = compare.disjoint_t(losses(np.zeros((5, 7)), plan), losses(table, plan))
     assert got.standard_error < got.parts["DELVE's standard error"] == pytest.approx(2 / math.sqrt(35))
     assert got.parts["training set sd"] == 0
     assert got.note == "instances differ no more than their test cases do, so DELVE's standard error is larger than the test's"
@@ -188,7 +188,7 @@ def test_delves_standard_error_is_cut_and_the_tests_is_not():
 def test_several_data_sets_are_analysed_each(common):
     plan = task(4, 5, common)
     pair = losses(effects(4, 5, sets=3), plan), losses(effects(4, 5, sets=3, seed=1), plan, "second")
-    test = delve.quasi_f if common else delve.disjoint_t
+    test = compare.quasi_f if common else compare.disjoint_t
     together = test(*pair)
     for q in range(3):
         alone = test(pair[0][q], pair[1][q])
@@ -196,15 +196,15 @@ def test_several_data_sets_are_analysed_each(common):
             np.testing.assert_allclose(getattr(together, name)[q], getattr(alone, name), **EXACT)
         for name, value in together.parts.items():
             np.testing.assert_allclose(value[q], alone.parts[name], **EXACT)
-    found = delve.expected_loss(pair[0])
-    np.testing.assert_allclose(found.standard_error, [delve.expected_loss(pair[0][q]).standard_error for q in range(3)], **EXACT)
+    found = compare.expected_loss(pair[0])
+    np.testing.assert_allclose(found.standard_error, [compare.expected_loss(pair[0][q]).standard_error for q in range(3)], **EXACT)
     assert len(together.to_frame()) == len(found.to_frame()) == 3
 
 
 def test_losses_far_from_zero_keep_their_digits():
     """The mean squares do not see a constant: 1e9 leaves seven of sixteen digits to the deviations."""
     table = effects(5, 7)
-    near, far = (delve.expected_loss(losses(table + shift, task(5, 7, common=True))) for shift in (0.0, 1e9))
+    near, far = (compare.expected_loss(losses(table + shift, task(5, 7, common=True))) for shift in (0.0, 1e9))
     np.testing.assert_allclose(far.standard_error, near.standard_error, rtol=1e-6)
 
 
@@ -215,7 +215,7 @@ def test_losses_far_from_zero_keep_their_digits():
 @pytest.mark.parametrize(("difference", "statistic", "p"), [(0.0, 0.0, 1.0), (0.1, math.inf, 0.0), (-0.1, math.inf, 0.0)])
 def test_equal_differences_are_no_evidence_or_all_of_it(common, difference, statistic, p):
     plan = task(3, 7, common)
-    test = delve.quasi_f if common else delve.disjoint_t
+    test = compare.quasi_f if common else compare.disjoint_t
     got = test(losses(np.zeros((3, 7)), plan), losses(np.full((3, 7), difference), plan))
     assert got.estimate == pytest.approx(difference, rel=1e-15)  # the mean of 21 equal numbers is a rounding away from them
     assert got.p_value == p
@@ -226,7 +226,7 @@ def test_equal_differences_are_no_evidence_or_all_of_it(common, difference, stat
 def test_quasi_f_of_differences_that_cancel_is_no_evidence():
     """Rows and columns all have mean 0, so the denominator is 0 and the numerator is not."""
     plan = task(2, 2, common=True)
-    got = delve.quasi_f(losses(np.zeros((2, 2)), plan), losses([[1, -1], [-1, 1]], plan))
+    got = compare.quasi_f(losses(np.zeros((2, 2)), plan), losses([[1, -1], [-1, 1]], plan))
     assert (got.estimate, got.statistic, got.p_value) == (0, 0, 1)
 
 
@@ -236,7 +236,7 @@ def test_quasi_f_of_differences_that_cancel_is_no_evidence():
 def test_what_is_said_of_a_comparison():
     plan = task(4, 5, common=True, size=3)
     pair = losses(effects(4, 5), plan), losses(effects(4, 5, seed=1, mean=1), plan, "second")
-    text = str(delve.quasi_f(*pair))
+    text = str(compare.quasi_f(*pair))
     for part in (
         "DELVE's quasi-F test, common test set (Rasmussen et al. 1996",
         "G of second minus G of first",
@@ -249,7 +249,7 @@ def test_what_is_said_of_a_comparison():
         assert part in text
     assert "interval" not in text
     assert "nan" not in text
-    said = str(delve.expected_loss(pair[0]))
+    said = str(compare.expected_loss(pair[0]))
     for part in ("expected loss over instances with a common test set", "standard error", "about ER, for training sets of 3 cases"):
         assert part in said
 
@@ -263,7 +263,7 @@ def test_quasi_f_rejects_a_true_null_as_often_as_it_should(instances, cases, tra
     """2000 sets of losses without a difference; what a test of 5 % would exceed but once in a million, and 2 % fall short of."""
     plan = task(instances, cases, common=True)
     table = effects(instances, cases, 2000, training, test, residual, seed=7)
-    rejected = (delve.quasi_f(losses(np.zeros(table.shape), plan), losses(table, plan)).p_value < 0.05).sum()
+    rejected = (compare.quasi_f(losses(np.zeros(table.shape), plan), losses(table, plan)).p_value < 0.05).sum()
     assert scipy.stats.binom.ppf(1e-6, 2000, 0.02) <= rejected <= scipy.stats.binom.isf(1e-6, 2000, 0.05)
 
 
@@ -280,7 +280,7 @@ def test_the_t_over_instances_ignores_a_shared_test_set_and_rejects_far_too_ofte
 def test_disjoint_t_rejects_a_true_null_as_often_as_it_should(training):
     plan = task(8, 16)
     table = effects(8, 1, 2000, training, 0, 0, seed=8) + np.random.default_rng(9).normal(size=(2000, 8, 16))
-    rejected = (delve.disjoint_t(losses(np.zeros(table.shape), plan), losses(table, plan)).p_value < 0.05).sum()
+    rejected = (compare.disjoint_t(losses(np.zeros(table.shape), plan), losses(table, plan)).p_value < 0.05).sum()
     low, high = scipy.stats.binom.interval(1 - 2e-6, 2000, 0.05)
     assert low <= rejected <= high
 
@@ -290,7 +290,7 @@ def test_the_standard_error_is_the_spread_of_the_expected_loss(common):
     """Its square is unbiased but for the cut at 0, which these large effects never meet; 4 standard errors of 3000 sets."""
     plan = task(8, 32, common)
     table = effects(8, 32, 3000, 1.0, 1.0 if common else 0.0, 1.0, seed=11)
-    got = delve.expected_loss(losses(table, plan))
+    got = compare.expected_loss(losses(table, plan))
     truth = 1 / 8 + (1 / 32 if common else 0) + 1 / 256
     estimates = got.standard_error**2
     assert abs(estimates.mean() - truth) < 4 * estimates.std() / math.sqrt(3000)
@@ -335,7 +335,7 @@ def noise(plan, learner="first"):
 def test_rows_that_are_no_instances_are_refused(case):
     plan, message = REFUSED[case]
     one = noise(plan)
-    for ask in (delve.expected_loss, lambda x: delve.disjoint_t(x, x), lambda x: delve.quasi_f(x, x)):
+    for ask in (compare.expected_loss, lambda x: compare.disjoint_t(x, x), lambda x: compare.quasi_f(x, x)):
         with pytest.raises(ValueError, match=rf"expected at least 2 instances of a task, .*, got .*: {message}.*; use resample.task_instances"):
             ask(one)
 
@@ -343,13 +343,13 @@ def test_rows_that_are_no_instances_are_refused(case):
 def test_the_other_design_is_named():
     own, shared = noise(task()), noise(task(common=True))
     with pytest.raises(ValueError, match=r"expected test sets that do not overlap, got the same for all instances \(.*\); use quasi_f"):
-        delve.disjoint_t(shared, shared)
+        compare.disjoint_t(shared, shared)
     with pytest.raises(ValueError, match=r"expected the same test set for all instances, got disjoint ones \(.*\); use disjoint_t"):
-        delve.quasi_f(own, own)
+        compare.quasi_f(own, own)
 
 
 def test_losses_that_cannot_be_analysed_are_refused():
-    for common, test in ((False, delve.disjoint_t), (True, delve.quasi_f)):
+    for common, test in ((False, compare.disjoint_t), (True, compare.quasi_f)):
         good = noise(task(common=common))
         rows = replace(good, values=None)
         failed = replace(good, failure=np.array([0, 1, 0, 0], np.uint8))
@@ -362,6 +362,6 @@ def test_losses_that_cannot_be_analysed_are_refused():
                 test(good, bad)
         for bad, message in ((rows, "got the means of rows only"), (failed, "got 1 failed of 4")):
             with pytest.raises(ValueError, match=message):
-                delve.expected_loss(bad)
+                compare.expected_loss(bad)
         with pytest.raises(ValueError, match="on the same resamplings"):
             test(good, noise(task(common=not common)))

@@ -11,7 +11,7 @@ import scipy.stats
 from sklearn.metrics import mean_squared_error
 
 from jaxgen import loss, resample
-from jaxgen.stats import estimator_error
+from jaxgen.stats import estimate
 from jaxgen.types import Losses
 
 pytestmark = pytest.mark.one_device
@@ -53,21 +53,21 @@ def masks(random, n, fraction, resamples):
 )
 def test_optimal_fraction_is_that_of_the_benchmark(n, asymptotic, finite, exact):
     """benchmarks/results/larsen1995.txt, p = 10, to the digits there."""
-    got = [estimator_error.optimal_fraction(n, 10, form=form) for form in ("asymptotic", "finite", "exact")]
+    got = [estimate.optimal_fraction(n, 10, form=form) for form in ("asymptotic", "finite", "exact")]
     np.testing.assert_allclose(got, [asymptotic, finite, exact], atol=5.1e-4)
 
 
 @pytest.mark.parametrize("kurtosis", [1.8, 3.0, 6.0])
 def test_finite_form_is_the_minimum(kurtosis):
     found = scipy.optimize.minimize_scalar(lambda m: ((kurtosis - 1) + 4 * 5 / m) / (300 - m), bounds=(1, 299), method="bounded", options={"xatol": 1e-9})
-    assert estimator_error.optimal_fraction(300, 5, kurtosis, "finite") == pytest.approx(1 - found.x / 300, abs=1e-6)
-    assert estimator_error.optimal_fraction(10**8, 5, kurtosis, "finite") == pytest.approx(estimator_error.optimal_fraction(10**8, 5, kurtosis), abs=1e-6)
+    assert estimate.optimal_fraction(300, 5, kurtosis, "finite") == pytest.approx(1 - found.x / 300, abs=1e-6)
+    assert estimate.optimal_fraction(10**8, 5, kurtosis, "finite") == pytest.approx(estimate.optimal_fraction(10**8, 5, kurtosis), abs=1e-6)
 
 
 @pytest.mark.parametrize("sets", [None, 3])
 def test_empirical_fraction_is_the_formula(sets):
     losses = [example(f, seed=seed, sets=sets) for seed, f in enumerate((0.5, 0.2, 0.8))]
-    got = estimator_error.empirical_fraction(losses)
+    got = estimate.empirical_fraction(losses)
     assert got.fractions.tolist() == [0.2, 0.5, 0.8]
     for place, one in enumerate([losses[1], losses[0], losses[2]]):
         size = one.plan.test_sizes[0]
@@ -86,12 +86,12 @@ def test_empirical_fraction_estimates_the_exact_error():
     for _ in range(150):
         x, y = random.normal(size=(n, p)), random.normal(size=n)
         drawn = [masks(random, n, f, 30) for f in fractions]
-        found.append(estimator_error.empirical_fraction([regression(x, y, train, 1 - train) for train in drawn]).mean_square_error)
+        found.append(estimate.empirical_fraction([regression(x, y, train, 1 - train) for train in drawn]).mean_square_error)
     m = n - np.ceil(n * np.array(fractions))
     mean, square = p / (m - p - 1), p * (p + 2) / ((m - p - 1) * (m - p - 3))
     want = 2 * (1 + 2 * mean + square) / (n - m)
     assert np.all(np.abs(np.mean(found, 0) - want) < 5 * scipy.stats.sem(found))
-    assert abs(estimator_error.optimal_fraction(n, p, form="exact") - 0.6) < 0.1  # of the three the middle one is best, as is found
+    assert abs(estimate.optimal_fraction(n, p, form="exact") - 0.6) < 0.1  # of the three the middle one is best, as is found
     assert np.argmin(np.mean(found, 0)) == 1
 
 
@@ -103,7 +103,7 @@ def test_errors_of_an_estimator_decompose():
     random = np.random.default_rng(4)
     truths = random.normal(2.0, 1.0, 20)
     estimates = truths + random.normal(0.3, 0.5, 20)
-    ace, umse = estimator_error.average_conditional_error(estimates, truths), estimator_error.unconditional_error(estimates, truths)
+    ace, umse = estimate.average_conditional_error(estimates, truths), estimate.unconditional_error(estimates, truths)
     np.testing.assert_allclose(ace.estimate, mean_squared_error(truths, estimates), **EXACT)
     np.testing.assert_allclose(umse.estimate, mean_squared_error(np.full(20, truths.mean()), estimates), **EXACT)
     np.testing.assert_allclose([ace.standard_error, umse.standard_error], [scipy.stats.sem((estimates - t) ** 2) for t in (truths, truths.mean())], **EXACT)
@@ -118,14 +118,14 @@ def test_errors_of_an_estimator_decompose():
 def test_other_truths_are_independent():
     random = np.random.default_rng(5)
     estimates, truths = random.normal(size=20), random.normal(size=200)
-    got = estimator_error.unconditional_error(estimates, truths)
+    got = estimate.unconditional_error(estimates, truths)
     welch = scipy.stats.ttest_ind(estimates, truths, equal_var=False)
     np.testing.assert_allclose(got.parts["bias"] / got.parts["bias_error"], welch.statistic, **EXACT)
 
 
 def test_a_perfect_estimator_has_no_error():
     truths = np.array([1.0, 2.0, 3.0])
-    got = estimator_error.average_conditional_error(truths, truths)
+    got = estimate.average_conditional_error(truths, truths)
     assert [float(v) for v in (got.estimate, got.standard_error, *got.parts.values())] == [0.0] * 6
 
 
@@ -133,15 +133,15 @@ def test_a_perfect_estimator_has_no_error():
 
 
 BAD = {
-    "few cases": (lambda: estimator_error.optimal_fraction(15, 10), "expected more cases than the best training set has, got n=15 for p=10"),
-    "few for the F law": (lambda: estimator_error.optimal_fraction(14, 10, form="exact"), "expected more cases than the best training set has, got n=14"),
-    "kurtosis": (lambda: estimator_error.optimal_fraction(100, 10, 1.0), "kurtosis above 1"),
-    "exact kurtosis": (lambda: estimator_error.optimal_fraction(100, 10, 4.0, "exact"), '3 for "exact"'),
-    "form": (lambda: estimator_error.optimal_fraction(100, 10, form="best"), "and 'best'; correct these"),
-    "one test case": (lambda: estimator_error.empirical_fraction([example(), example(0.05, resamples=10)]), "expected 2 or more test cases in each row, got 1 in some of resample.leave_out("),
-    "ace shapes": (lambda: estimator_error.average_conditional_error(np.ones(3), np.ones(4)), "expected estimates [Q] and truths [Q] of 2 or more data sets, got [3] and [4]"),
-    "umse one": (lambda: estimator_error.unconditional_error(np.ones(1), np.ones(4)), "expected estimates [Q] and truths [P] of 2 or more data sets, got [1] and [4]"),
-    "ace NaN": (lambda: estimator_error.average_conditional_error(np.ones(3), np.array([1.0, np.nan, 1.0])), "expected finite numbers, got 1 that are not"),
+    "few cases": (lambda: estimate.optimal_fraction(15, 10), "expected more cases than the best training set has, got n=15 for p=10"),
+    "few for the F law": (lambda: estimate.optimal_fraction(14, 10, form="exact"), "expected more cases than the best training set has, got n=14"),
+    "kurtosis": (lambda: estimate.optimal_fraction(100, 10, 1.0), "kurtosis above 1"),
+    "exact kurtosis": (lambda: estimate.optimal_fraction(100, 10, 4.0, "exact"), '3 for "exact"'),
+    "form": (lambda: estimate.optimal_fraction(100, 10, form="best"), "and 'best'; correct these"),
+    "one test case": (lambda: estimate.empirical_fraction([example(), example(0.05, resamples=10)]), "expected 2 or more test cases in each row, got 1 in some of resample.leave_out("),
+    "ace shapes": (lambda: estimate.average_conditional_error(np.ones(3), np.ones(4)), "expected estimates [Q] and truths [Q] of 2 or more data sets, got [3] and [4]"),
+    "umse one": (lambda: estimate.unconditional_error(np.ones(1), np.ones(4)), "expected estimates [Q] and truths [P] of 2 or more data sets, got [1] and [4]"),
+    "ace NaN": (lambda: estimate.average_conditional_error(np.ones(3), np.array([1.0, np.nan, 1.0])), "expected finite numbers, got 1 that are not"),
 }
 
 

@@ -12,7 +12,8 @@ import scipy.stats
 from statsmodels.stats.proportion import proportion_confint
 
 from jaxgen import Data, assess, learn, loss, resample
-from jaxgen.stats import compare, fixed, interval
+from jaxgen.stats import compare, interval
+from jaxgen.stats.interval import fixed
 from jaxgen.types import Losses
 
 pytestmark = pytest.mark.one_device
@@ -80,7 +81,7 @@ def test_one_sided_error_rates_are_their_definitions(level):
     errors, n = np.arange(1, 30), 30
     cases, z = zeros_and_ones(errors, n), scipy.stats.norm.ppf(level)
     for alternative, sign in (("greater", 1), ("less", -1)):
-        wilson, exact = (rule(cases, level, alternative) for rule in (fixed.wilson, fixed.clopper_pearson))
+        wilson, exact = (rule(cases, level, alternative) for rule in (interval.wilson, interval.clopper_pearson))
         limit = wilson.lower if sign == 1 else wilson.upper
         np.testing.assert_allclose((errors / n - limit) / np.sqrt(limit * (1 - limit) / n), sign * z, rtol=1e-8, atol=1e-8)  # near z = 0 the difference cancels
         tail = scipy.stats.binom.sf(errors - 1, n, exact.lower) if sign == 1 else scipy.stats.binom.cdf(errors, n, exact.upper)
@@ -100,14 +101,14 @@ def test_one_sided_error_rates_are_their_definitions(level):
 )
 def test_error_rates_are_those_that_newcombe_publishes(errors, n, wald, wilson, exact):
     """Newcombe 1998, "Two-sided confidence intervals for the single proportion", table I, to its four digits; it cuts Wald's limits at 0."""
-    for rule, limits in ((fixed.wald, wald), (fixed.wilson, wilson), (fixed.clopper_pearson, exact)):
+    for rule, limits in ((interval.wald, wald), (interval.wilson, wilson), (interval.clopper_pearson, exact)):
         got = rule(zeros_and_ones(errors, n))
         assert (max(got.lower, 0), got.upper) == pytest.approx(limits, abs=5.1e-5)
 
 
 def test_wald_is_the_example_of_the_slides():
     """Scott & Variyam: 12 errors of 40 give [0.158, 0.442]."""
-    got = fixed.wald(zeros_and_ones(12, 40))
+    got = interval.wald(zeros_and_ones(12, 40))
     assert (round(float(got.lower), 3), round(float(got.upper), 3)) == (0.158, 0.442)
     assert "use wilson" in str(got)
 
@@ -120,7 +121,7 @@ def test_wald_is_the_example_of_the_slides():
 def test_t_is_that_of_scipy(alternative, level):
     cases = np.random.default_rng(0).gamma(1.0, size=(3, 25))
     want = scipy.stats.ttest_1samp(cases, 0.0, axis=-1, alternative=alternative).confidence_interval(level)
-    got = fixed.t(cases, level, alternative)
+    got = interval.t(cases, level, alternative)
     np.testing.assert_allclose(got.lower, want.low, **EXACT)
     np.testing.assert_allclose(got.upper, want.high, **EXACT)
     np.testing.assert_allclose(got.standard_error, scipy.stats.sem(cases, axis=-1), **EXACT)
@@ -155,7 +156,7 @@ def bootstrap_limits(cases, kind, resamples, seed, level, alternative):
 @pytest.mark.parametrize("kind", fixed.KINDS)
 def test_bootstrap_is_its_definition(kind, alternative):
     cases = np.random.default_rng(3).gamma(1.0, size=(2, 23))
-    got = fixed.bootstrap(cases, kind, 1999, 5, 0.9, alternative)
+    got = interval.bootstrap(cases, kind, 1999, 5, 0.9, alternative)
     for q in range(2):  # rounding may move a mean across a tie with the mean of all: none here
         np.testing.assert_allclose((got.lower[q], got.upper[q]), bootstrap_limits(cases[q], kind, 1999, 5, 0.9, alternative), rtol=1e-10)
     np.testing.assert_allclose(got.estimate, cases.mean(-1), **EXACT)
@@ -164,29 +165,29 @@ def test_bootstrap_is_its_definition(kind, alternative):
 
 def test_bootstrap_in_batches_is_the_same(monkeypatch):
     cases = np.random.default_rng(3).gamma(1.0, size=(2, 23))
-    whole = [fixed.bootstrap(cases, kind, 500) for kind in fixed.KINDS]
+    whole = [interval.bootstrap(cases, kind, 500) for kind in fixed.KINDS]
     monkeypatch.setattr(fixed, "_BYTES", 8 * 46 * 7)
     for kind, want in zip(fixed.KINDS, whole, strict=True):
-        got = fixed.bootstrap(cases, kind, 500)
+        got = interval.bootstrap(cases, kind, 500)
         np.testing.assert_allclose((got.lower, got.upper), (want.lower, want.upper), rtol=1e-12)
 
 
 def test_studentised_limits_of_normal_losses_are_near_those_of_t():
     """The law of the pivot is t with 99 degrees of freedom but for the sample's own shape; over 20 samples its mean fractile is within 3 %."""
     cases = np.random.default_rng(0).normal(size=(20, 100))
-    studentised, t = fixed.bootstrap(cases, "studentised", 4000), fixed.t(cases)
+    studentised, t = interval.bootstrap(cases, "studentised", 4000), interval.t(cases)
     assert np.mean((studentised.upper - studentised.lower) / (t.upper - t.lower)) == pytest.approx(1, abs=0.03)
 
 
 def test_a_resample_of_one_value_makes_studentised_limits_infinite():
     """One error of 20: more than a third of resamples have none, their pivot is -inf, and so nothing bounds the rate from above."""
-    got = fixed.bootstrap(zeros_and_ones(1, 20), "studentised", 500)
+    got = interval.bootstrap(zeros_and_ones(1, 20), "studentised", 500)
     assert got.upper == math.inf
     assert np.isfinite(got.lower)
 
 
-FIXED = {rule.__name__: rule for rule in (fixed.wald, fixed.wilson, fixed.clopper_pearson, fixed.t)} | {
-    kind: partial(fixed.bootstrap, kind=kind, resamples=99) for kind in fixed.KINDS
+FIXED = {rule.__name__: rule for rule in (interval.wald, interval.wilson, interval.clopper_pearson, interval.t)} | {
+    kind: partial(interval.bootstrap, kind=kind, resamples=99) for kind in fixed.KINDS
 }
 
 
@@ -212,9 +213,9 @@ def test_t_covers_normal_losses_at_every_level(level):
     """4000 data sets of 5 cases; the binomial limits of the number covered fail once in a million."""
     cases = np.random.default_rng(1).normal(size=(4000, 5))
     low, high = scipy.stats.binom.interval(1 - 1e-6, 4000, level)
-    assert low <= np.sum(fixed.t(cases, level, "greater").lower <= 0) <= high
-    assert low <= np.sum(fixed.t(cases, level, "less").upper >= 0) <= high
-    both = fixed.t(cases, level)
+    assert low <= np.sum(interval.t(cases, level, "greater").lower <= 0) <= high
+    assert low <= np.sum(interval.t(cases, level, "less").upper >= 0) <= high
+    both = interval.t(cases, level)
     assert low <= np.sum((both.lower <= 0) & (both.upper >= 0)) <= high
 
 
@@ -385,7 +386,7 @@ def test_hold_out_knows_error_rates_from_mean_losses():
     rate, mean = (interval.hold_out(of_values(values, plan)) for values in (cases, cases * 2))
     tested = cases[plan.test > 0]
     assert (rate.lower, rate.upper) == pytest.approx(proportion_confint(tested.sum(), 12, method="wilson"), rel=1e-9)
-    assert mean.lower == pytest.approx(fixed.t(tested * 2).lower, rel=1e-12)
+    assert mean.lower == pytest.approx(interval.t(tested * 2).lower, rel=1e-12)
     assert (rate.method, mean.method) == ("hold-out, Wilson interval", "hold-out, t interval of the mean loss")
 
 
@@ -582,7 +583,7 @@ def test_recommend_chooses_and_says_why(case):
 
 
 NONE_KNOWN = {
-    "bootstrap": (resample.bootstrap(KEY, 24, 6), "R", "a bootstrap; use the out-of-bag intervals of jaxgen.stats.bootstrap, or leave_out"),
+    "bootstrap": (resample.bootstrap(KEY, 24, 6), "R", "a bootstrap; use the out-of-bag intervals of jaxgen.stats.estimate, or leave_out"),
     "apparent": (resample.full(24), "R", "rows tested on cases that they were trained on: the apparent error; use leave_out or nested_pairs"),
     "leave-one-out": (resample.leave_one_out(12), "R", "single test cases, from which the dependence of the models cannot be seen"),
     "series": (resample.time_blocks(24, 4), "R", "blocks of a series, whose cases depend on each other"),
@@ -621,21 +622,21 @@ REFUSED = {
     "one row, naive": (interval.naive_t, SINGLE, "at least 2 resamplings"),
     "several rows": (interval.hold_out, SPLITS, "expected one row, tested on cases of its own, for t, got 6; take a plan of one split, or a method of jaxgen.stats.interval"),
     "apparent": (interval.hold_out, drawn(resample.full(24)), "one tested on cases that it was trained on, or on some of them twice; take leave_out with resamples=1"),
-    "cases twice": (fixed.t, drawn(resample.from_weights(ONE[:1], 2 * TWO[:1])), "on some of them twice"),
+    "cases twice": (interval.t, drawn(resample.from_weights(ONE[:1], 2 * TWO[:1])), "on some of them twice"),
     "sizes": (
-        fixed.t,
+        interval.t,
         drawn(resample.from_weights(np.stack([ONE[:1], ONE[:1]]), np.stack([TWO[:1], TWO[:1] + TWO[1:]])), 2),
         r"differs between data sets; choose one of them with losses\[q\]",
     ),
-    "one test case": (fixed.t, drawn(resample.from_weights(ONE[:1], TWO[:1])), r"at least 2 test cases for t, got shape \[1\]; test on more cases"),
-    "no case": (fixed.wilson, np.zeros((3, 0)), r"at least 1 test case for Wilson interval, got shape \[3, 0\]"),
-    "NaN": (fixed.t, np.array([1.0, math.nan]), "expected finite losses .*, got one that is not finite; test on more cases, or leave out what is not a number"),
-    "no rate": (fixed.wilson, np.array([0.0, 0.5]), r"losses of 0 and 1 for an error rate, got 0.5 \(loss\); use the loss zero_one, or t for other losses"),
-    "no rate, exact": (fixed.clopper_pearson, SINGLE, r"losses of 0 and 1 for an error rate, got .* \(squared\)"),
-    "no rate, Wald": (fixed.wald, SINGLE, "losses of 0 and 1"),
-    "kind": (partial(fixed.bootstrap, kind="abc"), SINGLE, "a kind of bootstrap among percentile, basic, bca, studentised, got 'abc'; choose one of them"),
-    "resamples": (partial(fixed.bootstrap, resamples=1), SINGLE, "at least 2 resamples, got 1; ask for thousands"),
-    "BCa": (partial(fixed.bootstrap, resamples=2, seed=12), np.array([0.0] * 300 + [1.0]), "1 data sets without, for which BCa has no limits; use kind='percentile' or t"),
+    "one test case": (interval.t, drawn(resample.from_weights(ONE[:1], TWO[:1])), r"at least 2 test cases for t, got shape \[1\]; test on more cases"),
+    "no case": (interval.wilson, np.zeros((3, 0)), r"at least 1 test case for Wilson interval, got shape \[3, 0\]"),
+    "NaN": (interval.t, np.array([1.0, math.nan]), "expected finite losses .*, got one that is not finite; test on more cases, or leave out what is not a number"),
+    "no rate": (interval.wilson, np.array([0.0, 0.5]), r"losses of 0 and 1 for an error rate, got 0.5 \(loss\); use the loss zero_one, or t for other losses"),
+    "no rate, exact": (interval.clopper_pearson, SINGLE, r"losses of 0 and 1 for an error rate, got .* \(squared\)"),
+    "no rate, Wald": (interval.wald, SINGLE, "losses of 0 and 1"),
+    "kind": (partial(interval.bootstrap, kind="abc"), SINGLE, "a kind of bootstrap among percentile, basic, bca, studentised, got 'abc'; choose one of them"),
+    "resamples": (partial(interval.bootstrap, resamples=1), SINGLE, "at least 2 resamples, got 1; ask for thousands"),
+    "BCa": (partial(interval.bootstrap, resamples=2, seed=12), np.array([0.0] * 300 + [1.0]), "1 data sets without, for which BCa has no limits; use kind='percentile' or t"),
     "bootstrap": (interval.corrected_t, drawn(resample.bootstrap(KEY, 24, 6)), r"cases drawn more than once \(a bootstrap\)"),
     "no folds": (interval.bouckaert_frank, SPLITS, r"repeats of folds that test every case once, got resample.leave_out\(.*; use corrected_t for random splits, or k_fold"),
     "a fold missing": (interval.bouckaert_frank, FAILED["bouckaert_frank"].without_failed(), "repeats of folds that test every case once, got .* without 1 failed rows"),

@@ -12,7 +12,8 @@ import scipy.stats
 import statsmodels.api
 
 from jaxgen import loss, resample
-from jaxgen.stats import learning_curve
+from jaxgen.stats import estimate
+from jaxgen.stats.estimate import learning_curve
 from jaxgen.types import Losses
 
 pytestmark = pytest.mark.one_device
@@ -59,7 +60,7 @@ def test_estimators_are_the_formulas(kind, sets):
     out = np.mean(np.sum(test * losses.values, -1) / 8, -1)
     within = np.mean(np.sum(train * losses.values, -1) / 12, -1)
     apparent = full.values.mean((-1, -2))
-    got = [learning_curve.l_alpha(losses, full, standard_error=kind), learning_curve.l_beta(losses, full, standard_error=kind), learning_curve.l_alpha_beta(losses, standard_error=kind)]
+    got = [estimate.l_alpha(losses, full, standard_error=kind), estimate.l_beta(losses, full, standard_error=kind), estimate.l_alpha_beta(losses, standard_error=kind)]
     np.testing.assert_allclose(got[0].estimate, out + within - apparent, **EXACT)
     np.testing.assert_allclose(got[1].estimate, apparent + k * (out - within), **EXACT)
     np.testing.assert_allclose(got[2].estimate, ((1 - k) * within + (1 + k) * out) / 2, **EXACT)
@@ -79,7 +80,7 @@ def test_estimators_are_exact_where_their_laws_hold(fraction, scheme):
     plan = scheme(n, fraction)
     m = plan.train_sizes[0]
     losses, full = made(np.where(plan.test, a + b / m, a - b / m), plan), made(np.full((1, n), a - b / n), resample.full(n))
-    for got in (learning_curve.l_alpha(losses, full, standard_error="cases"), learning_curve.l_beta(losses, full, standard_error="cases"), learning_curve.l_alpha_beta(losses, standard_error="cases")):
+    for got in (estimate.l_alpha(losses, full, standard_error="cases"), estimate.l_beta(losses, full, standard_error="cases"), estimate.l_alpha_beta(losses, standard_error="cases")):
         np.testing.assert_allclose(got.estimate, a + b / n, rtol=1e-13)
         assert got.standard_error == 0
         assert got.parts["k"] == m / n
@@ -98,8 +99,8 @@ def test_data_sets_do_not_see_each_other(kind, own):
 
     def results(q=None):
         some, whole = (losses, full) if q is None else ([one[q] for one in losses], full[q])
-        curves = [fit(some, kind) for fit in (learning_curve.inverse_curve, learning_curve.power_curve)]
-        estimates = [learning_curve.l_alpha(some[0], whole, standard_error=kind), learning_curve.l_beta(some[1], whole, standard_error=kind), learning_curve.l_alpha_beta(some[2], standard_error=kind)]
+        curves = [fit(some, kind) for fit in (estimate.inverse_curve, estimate.power_curve)]
+        estimates = [estimate.l_alpha(some[0], whole, standard_error=kind), estimate.l_beta(some[1], whole, standard_error=kind), estimate.l_alpha_beta(some[2], standard_error=kind)]
         found = [number for one in [*estimates, *(curve.at(30.0) for curve in curves)] for number in (one.estimate, one.standard_error)]
         return np.stack(found)
 
@@ -108,8 +109,8 @@ def test_data_sets_do_not_see_each_other(kind, own):
 
 def test_rows_left_out_are_told():
     losses = failing().without_failed()
-    assert "1 failed rows were left out" in learning_curve.l_alpha_beta(losses).note
-    assert "1 failed rows were left out" in learning_curve.inverse_curve([other(), losses]).note
+    assert "1 failed rows were left out" in estimate.l_alpha_beta(losses).note
+    assert "1 failed rows were left out" in estimate.inverse_curve([other(), losses]).note
 
 
 def test_standard_error_over_cases_is_that_of_their_mean_losses():
@@ -118,7 +119,7 @@ def test_standard_error_over_cases_is_that_of_their_mean_losses():
     values = np.random.default_rng(0).gamma(2.0, 1.0, (4, 20))
     once = np.sum(plan.test * values, 0)
     others = np.sum(plan.train * values, 0) / 3
-    got = learning_curve.l_alpha_beta(made(values, plan), standard_error="cases")
+    got = estimate.l_alpha_beta(made(values, plan), standard_error="cases")
     np.testing.assert_allclose(got.standard_error, np.std((0.25 * others + 1.75 * once) / 2) / np.sqrt(20), **EXACT)
 
 
@@ -154,7 +155,7 @@ def test_standard_errors_are_the_spread_over_data_sets():
             train = masks(random, n, f, 300)
             losses = regression(x, y, train, 1 - train)
             for kind in ("jackknife", "cases"):
-                result = learning_curve.l_alpha_beta(losses, standard_error=kind)
+                result = estimate.l_alpha_beta(losses, standard_error=kind)
                 found[f, kind].append((result.estimate, result.standard_error))
     ratio = {}
     for how, numbers in found.items():
@@ -170,7 +171,7 @@ def test_standard_errors_are_the_spread_over_data_sets():
 def test_noise_that_hides_the_standard_error_is_told():
     random = np.random.default_rng(0)
     plan = resample.leave_out(KEY, 30, 0.2, 40)
-    got = learning_curve.l_alpha_beta(made(np.repeat(random.gamma(1.0, 1.0, (8, 40, 1)), 30, axis=2), plan))
+    got = estimate.l_alpha_beta(made(np.repeat(random.gamma(1.0, 1.0, (8, 40, 1)), 30, axis=2), plan))
     hidden = np.isnan(got.standard_error)
     assert 0 < hidden.sum() < 8
     np.testing.assert_array_equal(np.isnan(got.lower), hidden)
@@ -193,8 +194,8 @@ def at_sizes(fractions=(0.8, 0.6, 0.4, 0.2), law=lambda m: 1 + 8 / m, sets=None,
 @KINDS
 @pytest.mark.parametrize("sets", [None, 3])
 def test_laws_are_recovered(kind, sets):
-    inverse = learning_curve.inverse_curve(at_sizes(sets=sets), kind)
-    power = learning_curve.power_curve(at_sizes(law=lambda m: 0.5 + 3 * m**-0.7, sets=sets), kind)
+    inverse = estimate.inverse_curve(at_sizes(sets=sets), kind)
+    power = estimate.power_curve(at_sizes(law=lambda m: 0.5 + 3 * m**-0.7, sets=sets), kind)
     for curve, parameters in ((inverse, (1, 8, 1)), (power, (0.5, 3, 0.7))):
         np.testing.assert_allclose(curve.parameters, np.broadcast_to(parameters, (*curve.parameters.shape[:-1], 3)), rtol=1e-6)  # tolerance of the search
         np.testing.assert_allclose(curve.at(7.0).estimate, parameters[0] + parameters[1] * 7.0 ** -parameters[2], rtol=1e-8)
@@ -213,7 +214,7 @@ def test_two_points_are_joined(kind):
     random = np.random.default_rng(0)
     x, y = random.normal(size=(20, 1)), random.normal(size=20)
     losses = [regression(x, y, train, 1 - train) for train in (masks(random, 20, f, 400) for f in (0.8, 0.4))]
-    curve = learning_curve.inverse_curve(losses, kind)
+    curve = estimate.inverse_curve(losses, kind)
     for n in (4.0, 9.0, 20.0):
         first = (1 / n - 1 / 12) / (1 / 4 - 1 / 12)
         weights = (first, 1 - first)
@@ -229,7 +230,7 @@ def test_two_points_are_joined(kind):
 def test_fits_are_those_of_statsmodels_and_scipy():
     """Weighted least squares, and its covariance given that of the errors."""
     losses = at_sizes(law=lambda m: 1 + 8 / m + 0.1 * np.sin(m))
-    inverse, power = learning_curve.inverse_curve(losses, "cases"), learning_curve.power_curve(losses, "cases")
+    inverse, power = estimate.inverse_curve(losses, "cases"), estimate.power_curve(losses, "cases")
     for curve in (inverse, power):
         np.testing.assert_allclose(curve.error, [one.g.mean() for one in losses], **EXACT)
     cases = np.stack([np.sum(one.test * one.values, 0) / one.test.sum(0) for one in losses])
@@ -253,7 +254,7 @@ def test_curve_of_least_squares_reaches_the_full_size():
     for _ in range(sets):
         x, y = random.normal(size=(n, p)), random.normal(size=n)
         drawn = [masks(random, n, f, 200) for f in (0.7, 0.5)]
-        got = learning_curve.inverse_curve([regression(x, y, train, 1 - train) for train in drawn]).at()
+        got = estimate.inverse_curve([regression(x, y, train, 1 - train) for train in drawn]).at()
         estimates.append(got.estimate)
         errors.append(got.standard_error)
         covered += bool(got.lower <= 1 + p / (n - p - 1) <= got.upper)
@@ -265,20 +266,20 @@ def test_curve_of_least_squares_reaches_the_full_size():
 
 def test_flat_curves_have_no_exponent():
     losses = at_sizes(law=lambda m: 2.0)
-    curve = learning_curve.power_curve(losses)
+    curve = estimate.power_curve(losses)
     assert np.isnan(curve.covariance).all()
     assert curve.note == "the exponent is not determined by the errors; ask for more sizes, or use inverse_curve"
     np.testing.assert_allclose(curve.at().estimate, 2.0, rtol=1e-12)
-    inverse = learning_curve.inverse_curve(losses).at()
+    inverse = estimate.inverse_curve(losses).at()
     np.testing.assert_allclose(inverse.estimate, 2.0, rtol=1e-12)
     assert inverse.standard_error > 0
 
 
 def test_constant_losses_have_no_error():
     losses = [made(np.full(one.values.shape, 0.1), one.plan) for one in at_sizes()]
-    got = learning_curve.inverse_curve(losses).at()
+    got = estimate.inverse_curve(losses).at()
     np.testing.assert_allclose([got.estimate, got.standard_error], [0.1, 0], rtol=1e-12, atol=1e-12)
-    got = learning_curve.l_alpha_beta(losses[0])
+    got = estimate.l_alpha_beta(losses[0])
     np.testing.assert_allclose([got.estimate, got.standard_error], [0.1, 0], rtol=1e-12, atol=1e-12)
 
 
@@ -298,7 +299,7 @@ def failing():
 
 
 def alpha_beta(plan, kind="jackknife"):
-    return lambda: learning_curve.l_alpha_beta(made(np.ones(plan.train.shape), plan), standard_error=kind)
+    return lambda: estimate.l_alpha_beta(made(np.ones(plan.train.shape), plan), standard_error=kind)
 
 
 def other(**words):
@@ -314,19 +315,19 @@ BAD = {
     "tested on training cases": (alpha_beta(resample.stack([resample.full(20)] * 2), "cases"), "expected at least 2 resamplings, got 1"),
     "never tested": (alpha_beta(resample.leave_out(KEY, 40, 0.1, 3), "cases"), "expected every case to be trained on by some row and tested by some, got resample.leave_out("),
     "kind": (alpha_beta(resample.leave_out(KEY, 20, 0.4, 10), "both"), 'expected standard_error "jackknife" or "cases", got \'both\''),
-    "level": (lambda: learning_curve.l_alpha_beta(example()[0], level=95.0), "expected a level between 0 and 1, got 95"),
-    "rows only": (lambda: learning_curve.l_alpha_beta(rows_only()), "expected the losses of every case"),
-    "failed": (lambda: learning_curve.l_alpha_beta(failing()), "expected every row to have been fitted, got 1 failed of 300"),
-    "full": (lambda: learning_curve.l_alpha(example()[0], made(np.ones((1, 10)), resample.full(10))), "expected the losses of one fit to all 20 cases, got those of resample.full(10)"),
-    "one size": (lambda: learning_curve.inverse_curve([example()[0]]), "expected losses at 2 or more different training sizes, got sizes 12; assess plans"),
-    "no size": (lambda: learning_curve.inverse_curve([]), "expected losses at 2 or more different training sizes, got sizes ; assess plans"),
-    "same size": (lambda: learning_curve.inverse_curve([example()[0]] * 2), "got sizes 12, 12"),
-    "two sizes": (lambda: learning_curve.power_curve([example()[0], other()]), "expected losses at 3 or more different training sizes, got sizes 12, 16"),
-    "learners": (lambda: learning_curve.inverse_curve([example()[0], other(learner="b")]), "expected one learner, loss and data at all sizes, got Losses(a, "),
-    "losses": (lambda: learning_curve.inverse_curve([example()[0], other(name="absolute")]), "absolute loss"),
-    "sets": (lambda: learning_curve.inverse_curve([example()[0], example(0.2, sets=2)[0]]), "expected one learner, loss and data at all sizes"),
-    "size 0": (lambda: learning_curve.inverse_curve(at_sizes()).at(0.0), "expected a number of training cases above 0, got 0.0"),
-    "curve level": (lambda: learning_curve.inverse_curve(at_sizes()).at(level=0.0), "expected a level between 0 and 1, got 0"),
+    "level": (lambda: estimate.l_alpha_beta(example()[0], level=95.0), "expected a level between 0 and 1, got 95"),
+    "rows only": (lambda: estimate.l_alpha_beta(rows_only()), "expected the losses of every case"),
+    "failed": (lambda: estimate.l_alpha_beta(failing()), "expected every row to have been fitted, got 1 failed of 300"),
+    "full": (lambda: estimate.l_alpha(example()[0], made(np.ones((1, 10)), resample.full(10))), "expected the losses of one fit to all 20 cases, got those of resample.full(10)"),
+    "one size": (lambda: estimate.inverse_curve([example()[0]]), "expected losses at 2 or more different training sizes, got sizes 12; assess plans"),
+    "no size": (lambda: estimate.inverse_curve([]), "expected losses at 2 or more different training sizes, got sizes ; assess plans"),
+    "same size": (lambda: estimate.inverse_curve([example()[0]] * 2), "got sizes 12, 12"),
+    "two sizes": (lambda: estimate.power_curve([example()[0], other()]), "expected losses at 3 or more different training sizes, got sizes 12, 16"),
+    "learners": (lambda: estimate.inverse_curve([example()[0], other(learner="b")]), "expected one learner, loss and data at all sizes, got Losses(a, "),
+    "losses": (lambda: estimate.inverse_curve([example()[0], other(name="absolute")]), "absolute loss"),
+    "sets": (lambda: estimate.inverse_curve([example()[0], example(0.2, sets=2)[0]]), "expected one learner, loss and data at all sizes"),
+    "size 0": (lambda: estimate.inverse_curve(at_sizes()).at(0.0), "expected a number of training cases above 0, got 0.0"),
+    "curve level": (lambda: estimate.inverse_curve(at_sizes()).at(level=0.0), "expected a level between 0 and 1, got 0"),
 }
 
 

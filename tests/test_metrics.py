@@ -13,8 +13,8 @@ from scipy.spatial import ConvexHull
 from sklearn.isotonic import IsotonicRegression
 
 from jaxgen import loss
-from jaxgen.stats import estimate, metrics, roc
-from jaxgen.stats.metrics import Predictions
+from jaxgen.stats import estimate, metrics
+from jaxgen.stats.metrics import Predictions, roc
 from jaxgen.types import Losses
 
 pytestmark = pytest.mark.one_device

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from jaxgen import plot
-from jaxgen.stats import metrics, roc
+from jaxgen.stats import metrics
+from jaxgen.stats.metrics import roc
 
 pytestmark = pytest.mark.one_device
 

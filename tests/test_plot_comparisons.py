@@ -8,14 +8,14 @@ import pytest
 from matplotlib.colors import to_hex
 
 from jaxgen.plot import comparisons as plot
-from jaxgen.stats import many, multiplicity
+from jaxgen.stats import compare
 
 pytestmark = pytest.mark.one_device
 
 RANDOM = np.random.default_rng(0)
 CASES = RANDOM.gamma(2.0, size=(80, 5)) + 0.25 * np.array([3, 0, 4, 1, 2])
 BLOCKS = RANDOM.normal(size=(15, 7)) + 0.4 * np.array([3, 0, 4, 1, 2, 6, 5])
-PAIRS, RANKS = multiplicity.max_t(CASES, resamples=199), many.nemenyi(BLOCKS)
+PAIRS, RANKS = compare.max_t(CASES, resamples=199), compare.nemenyi(BLOCKS)
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def closed():
 
 @pytest.mark.parametrize("against", [None, 2])
 def test_the_matrix_has_the_differences_p_values_and_colours(against):
-    pairs = multiplicity.max_t(CASES, against, resamples=199)
+    pairs = compare.max_t(CASES, against, resamples=199)
     (axes,) = plot.comparison_matrix(pairs).axes
     order = [int(text.get_text()) - 1 for text in axes.get_yticklabels()]
     assert order == [int(text.get_text()) - 1 for text in axes.get_xticklabels()] == np.argsort(CASES.mean(0)).tolist()
@@ -63,8 +63,8 @@ def test_the_diagram_has_the_ranks_the_groups_and_the_critical_difference():
 
 @pytest.mark.parametrize("values", [np.ones((5, 3)), np.arange(10.0).reshape(5, 2), np.tile(np.arange(12.0), (9, 1))], ids=["equal", "two", "twelve"])
 def test_odd_comparisons_are_drawn(values, tmp_path):
-    plot.critical_difference(many.nemenyi(values)).savefig(tmp_path / "ranks.png")
-    plot.comparison_matrix(multiplicity.max_t(values, resamples=19)).savefig(tmp_path / "pairs.png")
+    plot.critical_difference(compare.nemenyi(values)).savefig(tmp_path / "ranks.png")
+    plot.comparison_matrix(compare.max_t(values, resamples=19)).savefig(tmp_path / "pairs.png")
 
 
 SETS = replace(PAIRS, **{name: np.tile(getattr(PAIRS, name), (3, 1)) for name in ("estimate", "statistic", "p_value", "adjusted", "lower", "upper")})

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneOut, PredefinedSplit, cross_val_score
 
 from jaxgen import loss, resample
-from jaxgen.stats import prediction_error
+from jaxgen.stats import estimate
 from jaxgen.types import Losses
 
 pytestmark = pytest.mark.one_device
@@ -54,7 +54,7 @@ def regression(n=37, seed=0):
 def test_the_apparent_error_weighs_cases_as_the_training_did(plan, sets):
     of = losses(plan, sets)
     rows = [np.average(of.values[..., r, :], weights=plan.train[r], axis=-1) for r in range(plan.resamples)]
-    got = prediction_error.apparent(of)
+    got = estimate.apparent(of)
     np.testing.assert_allclose(got.estimate, np.mean(rows, axis=0), **EXACT)
     assert np.isnan(got.standard_error).all()
     assert got.estimate.shape == (() if sets is None else (sets,))
@@ -62,7 +62,7 @@ def test_the_apparent_error_weighs_cases_as_the_training_did(plan, sets):
 
 def test_the_apparent_error_of_least_squares_is_that_of_scikit_learn():
     x, y = regression()
-    got = prediction_error.apparent(of_splits(x, y, [(np.arange(37), np.arange(37))]))
+    got = estimate.apparent(of_splits(x, y, [(np.arange(37), np.arange(37))]))
     np.testing.assert_allclose(got.estimate, np.mean((y - LinearRegression().fit(x, y).predict(x)) ** 2), **EXACT)
     assert got.target == "the loss on the training cases"
 
@@ -86,7 +86,7 @@ def test_hold_out_is_the_mean_of_the_rows_with_the_error_of_one(name, sets):
     if plan.sets is not None and sets is None:
         plan = plan[0]
     of = losses(plan, sets)
-    got = prediction_error.hold_out(of)
+    got = estimate.hold_out(of)
     for q, one in enumerate([of] if sets is None else [of[q] for q in range(sets)]):
         tested = [one.values[r, one.plan.test[r] > 0] for r in range(plan.resamples)]
         np.testing.assert_allclose(np.ravel(got.estimate)[q], np.mean([v.mean() for v in tested]), **EXACT)
@@ -94,9 +94,9 @@ def test_hold_out_is_the_mean_of_the_rows_with_the_error_of_one(name, sets):
 
 
 def test_hold_out_says_what_it_is_about():
-    assert prediction_error.hold_out(losses(HELD_OUT["one row"])).target == "the risk of the model trained on 15 cases"
-    assert prediction_error.hold_out(losses(HELD_OUT["one row"])).note == ""
-    several = prediction_error.hold_out(losses(HELD_OUT["unequal folds"]))
+    assert estimate.hold_out(losses(HELD_OUT["one row"])).target == "the risk of the model trained on 15 cases"
+    assert estimate.hold_out(losses(HELD_OUT["one row"])).note == ""
+    several = estimate.hold_out(losses(HELD_OUT["unequal folds"]))
     assert several.target == "the mean risk of the 3 models trained on 13 to 14 cases"
     assert "upper limit for the mean of several" in str(several)
 
@@ -105,7 +105,7 @@ def test_the_limit_is_reached_where_rows_are_one():
     """Rows that test the same cases with the same losses know no more than one; disjoint ones know R times as much."""
     plan = resample.task_instances(N, 3, instances=3, common=True)
     same = np.broadcast_to(losses(plan).values[:1], (3, N))
-    np.testing.assert_allclose(prediction_error.hold_out(losses(plan, values=same)).standard_error, scipy.stats.sem(same[0, :10]), **EXACT)
+    np.testing.assert_allclose(estimate.hold_out(losses(plan, values=same)).standard_error, scipy.stats.sem(same[0, :10]), **EXACT)
 
 
 def test_the_error_of_one_hold_out_is_right_and_for_several_an_upper_limit():
@@ -116,13 +116,13 @@ def test_the_error_of_one_hold_out_is_right_and_for_several_an_upper_limit():
     values = np.broadcast_to(np.random.default_rng(5).normal(size=(2000, 1, 100)) ** 2, (2000, 10, 100))
     for rows, low, high in ((1, 0.8, 1.2), (10, 0.0, 1.0)):
         plan = resample.leave_out(KEY, 100, 0.3, rows)
-        got = prediction_error.hold_out(losses(plan, 2000, values=values[:, :rows]))
+        got = estimate.hold_out(losses(plan, 2000, values=values[:, :rows]))
         ratio = np.mean((got.estimate - 1) ** 2) / np.mean(got.standard_error**2)
         assert low < ratio < high, (rows, ratio)
 
 
 @pytest.mark.parametrize(
-    "estimate", [prediction_error.apparent, prediction_error.hold_out, lambda of: prediction_error.fractile(of, 0.5)], ids=["apparent", "hold_out", "fractile"]
+    "estimate", [estimate.apparent, estimate.hold_out, lambda of: estimate.fractile(of, 0.5)], ids=["apparent", "hold_out", "fractile"]
 )
 def test_failed_rows_left_out_are_told_of(estimate):
     assert "2 failed rows were left out" in estimate(losses(HELD_OUT["leave_out"], failed=[1, 2]).without_failed()).note
@@ -137,7 +137,7 @@ def test_cross_validation_is_that_of_scikit_learn(folds):
     fold = resample.k_fold(KEY, 37, folds).test.argmax(0)
     split = PredefinedSplit(fold)
     scores = -cross_val_score(LinearRegression(), x, y, scoring="neg_mean_squared_error", cv=split)
-    got = prediction_error.cross_validation(of_splits(x, y, list(split.split())))
+    got = estimate.cross_validation(of_splits(x, y, list(split.split())))
     np.testing.assert_allclose(got.parts["average of rows"], scores.mean(), rtol=1e-10)  # two solutions of a small least-squares problem
     np.testing.assert_allclose(got.parts["std of rows"], scores.std(ddof=1), rtol=1e-10)
     np.testing.assert_allclose(got.estimate, np.average(scores, weights=np.bincount(fold)), rtol=1e-10)
@@ -150,7 +150,7 @@ def test_leave_one_out_is_the_closed_form_of_least_squares():
     design = np.column_stack([np.ones(37), x])
     leverage = np.einsum("nd,dn->n", design, np.linalg.pinv(design))
     squares = ((y - LinearRegression().fit(x, y).predict(x)) / (1 - leverage)) ** 2
-    got = prediction_error.cross_validation(of_splits(x, y, list(LeaveOneOut().split(x))))
+    got = estimate.cross_validation(of_splits(x, y, list(LeaveOneOut().split(x))))
     np.testing.assert_allclose(got.estimate, squares.mean(), rtol=1e-10)
     np.testing.assert_allclose(got.standard_error, squares.std() / np.sqrt(37), rtol=1e-10)
     np.testing.assert_allclose(got.parts["std of rows"], squares.std(ddof=1), rtol=1e-10)
@@ -163,7 +163,7 @@ def test_the_standard_error_is_that_of_the_cases_averaged_over_repeats(repeats, 
     plan = resample.k_fold(KEY, N, 3, repeats)
     of = losses(plan, sets)
     cases = sum(of.values[..., r, :] * plan.test[r] for r in range(plan.resamples)) / repeats
-    got = prediction_error.cross_validation(of)
+    got = estimate.cross_validation(of)
     np.testing.assert_allclose(got.estimate, cases.mean(-1), **EXACT)
     np.testing.assert_allclose(got.standard_error, np.sqrt(cases.var(-1) / N), **EXACT)
     assert (got.method, got.target) == ("3-fold cross-validation" + (f", {repeats} repeats" if repeats > 1 else ""), "the k-fold test error")
@@ -179,7 +179,7 @@ def test_two_standard_errors_cover_the_k_fold_test_error():
     y = np.random.default_rng(6).normal(size=(2000, 500))
     plan = resample.k_fold(KEY, 500, 5)
     means = y @ plan.train.T.astype(float) / plan.train.sum(-1)
-    got = prediction_error.cross_validation(losses(plan, 2000, values=(y[:, None] - means[..., None]) ** 2))
+    got = estimate.cross_validation(losses(plan, 2000, values=(y[:, None] - means[..., None]) ** 2))
     covered = np.sum(np.abs(got.estimate - 1 - np.mean(means**2, axis=-1)) < 1.959964 * got.standard_error)
     assert scipy.stats.binom.ppf(1e-6, 2000, 0.94) <= covered <= scipy.stats.binom.isf(1e-6, 2000, 0.95)
 
@@ -199,7 +199,7 @@ FOLDS = {
 @pytest.mark.parametrize("name", FOLDS)
 def test_any_plan_that_tests_every_case_once_in_turn_is_folds(name):
     plan, folds, repeats = FOLDS[name]
-    got = prediction_error.cross_validation(losses(plan, plan.sets))
+    got = estimate.cross_validation(losses(plan, plan.sets))
     assert (np.ravel(got.parts["folds"])[0], np.ravel(got.parts["repeats"])[0]) == (folds, repeats)
 
 
@@ -223,10 +223,10 @@ OTHER_PLANS = {
 def test_cross_validation_refuses_other_plans(name):
     plan, message = OTHER_PLANS[name]
     with pytest.raises(
-        ValueError, match=rf"expected folds that test every case once in each repeat, got .*: ({message}).*; use k_fold or leave_one_out, or prediction_error.hold_out"
+        ValueError, match=rf"expected folds that test every case once in each repeat, got .*: ({message}).*; use k_fold or leave_one_out, or estimate.hold_out"
     ):
-        prediction_error.cross_validation(losses(plan))
-    prediction_error.hold_out(losses(plan))
+        estimate.cross_validation(losses(plan))
+    estimate.hold_out(losses(plan))
 
 
 # fractile
@@ -237,7 +237,7 @@ def test_cross_validation_refuses_other_plans(name):
 def test_fractiles_are_those_of_numpy_with_the_interval_of_scipy(r, level):
     of = losses(resample.leave_out(KEY, N, 0.3, r))
     for p in (0.03, 0.1, 1 / 3, 0.5, 0.77, 0.95):
-        got = prediction_error.fractile(of, p, level)
+        got = estimate.fractile(of, p, level)
         want = scipy.stats.quantile_test(of.g, p=p).confidence_interval(level)
         assert got.estimate == np.quantile(of.g, p, method="inverted_cdf")
         assert (got.lower, got.upper) == (-np.inf if np.isnan(want.low) else want.low, np.inf if np.isnan(want.high) else want.high)
@@ -249,19 +249,19 @@ def test_fractiles_by_hand():
     """Ten values: P(B <= 1) = 11/1024 < 0.025 and P(B <= 2) = 56/1024 > 0.025, so the second and the ninth."""
     plan = resample.leave_out(KEY, N, 0.3, 10)
     of = replace(losses(plan), test_mean=np.arange(1.0, 11)[::-1])
-    got = prediction_error.fractile(of, 0.5)
+    got = estimate.fractile(of, 0.5)
     assert (got.estimate, got.lower, got.upper) == (5, 2, 9)
     assert got.parts["coverage"] == pytest.approx(1 - 2 * 11 / 1024)
     for p, limits in {0.0: (1, -np.inf, 1), 1.0: (10, 10, np.inf), 0.1: (1, -np.inf, 4)}.items():
-        got = prediction_error.fractile(of, p)
+        got = estimate.fractile(of, p)
         assert (got.estimate, got.lower, got.upper) == limits
 
 
 def test_fractiles_of_several_sets_are_those_of_each():
     of = losses(resample.leave_out(KEY, N, 0.3, 30), 3)
-    got = prediction_error.fractile(of, 0.7, 0.8)
+    got = estimate.fractile(of, 0.7, 0.8)
     for name in ("estimate", "lower", "upper"):
-        np.testing.assert_array_equal(getattr(got, name), [getattr(prediction_error.fractile(of[q], 0.7, 0.8), name) for q in range(3)])
+        np.testing.assert_array_equal(getattr(got, name), [getattr(estimate.fractile(of[q], 0.7, 0.8), name) for q in range(3)])
     assert got.to_frame().shape[0] == 3
 
 
@@ -271,15 +271,15 @@ def test_the_interval_of_a_fractile_covers_as_often_as_it_says(p):
     plan = resample.leave_out(KEY, N, 0.3, 60)
     of = losses(plan, values=np.ones((60, N)))
     g = np.random.default_rng(7).random((5000, 60))
-    got = prediction_error.fractile(replace(of, test_mean=g, train_mean=g, failure=np.zeros(g.shape, np.uint8), values=None), p)
+    got = estimate.fractile(replace(of, test_mean=g, train_mean=g, failure=np.zeros(g.shape, np.uint8), values=None), p)
     covered = np.sum((got.lower <= p) & (p <= got.upper))
     low, high = scipy.stats.binom.interval(1 - 1e-6, 5000, got.parts["coverage"][0])
     assert low <= covered <= high
 
 
 def test_a_fractile_of_rows_of_one_design_warns():
-    assert prediction_error.fractile(losses(resample.k_fold(KEY, N, 5)), 0.5).note.startswith("the rows belong to one design and depend on one another")
-    assert prediction_error.fractile(losses(resample.bootstrap(KEY, N, 5)), 0.5).note == ""
+    assert estimate.fractile(losses(resample.k_fold(KEY, N, 5)), 0.5).note.startswith("the rows belong to one design and depend on one another")
+    assert estimate.fractile(losses(resample.bootstrap(KEY, N, 5)), 0.5).note == ""
 
 
 # Degenerate and bad input
@@ -287,12 +287,12 @@ def test_a_fractile_of_rows_of_one_design_warns():
 SINGLE = resample.leave_one_out(N)
 CONSTANT = np.full((N, N), 0.5)
 DEGENERATE = {
-    "constant losses held out": (lambda: prediction_error.hold_out(losses(resample.k_fold(KEY, N, 5), values=CONSTANT[:5])), 0.5, 0.0),
-    "single test cases": (lambda: prediction_error.hold_out(losses(SINGLE, values=CONSTANT)), 0.5, np.nan),
-    "constant losses, cross-validated": (lambda: prediction_error.cross_validation(losses(SINGLE, values=CONSTANT)), 0.5, 0.0),
-    "constant G": (lambda: prediction_error.fractile(losses(SINGLE, values=CONSTANT), 0.3), 0.5, np.nan),
+    "constant losses held out": (lambda: estimate.hold_out(losses(resample.k_fold(KEY, N, 5), values=CONSTANT[:5])), 0.5, 0.0),
+    "single test cases": (lambda: estimate.hold_out(losses(SINGLE, values=CONSTANT)), 0.5, np.nan),
+    "constant losses, cross-validated": (lambda: estimate.cross_validation(losses(SINGLE, values=CONSTANT)), 0.5, 0.0),
+    "constant G": (lambda: estimate.fractile(losses(SINGLE, values=CONSTANT), 0.3), 0.5, np.nan),
     "NaN where a case is neither trained nor tested": (
-        lambda: prediction_error.hold_out(replace(losses(HELD_OUT["test region"], values=CONSTANT[:3]), values=np.where(HELD_OUT["test region"].test > 0, 0.5, np.nan))),
+        lambda: estimate.hold_out(replace(losses(HELD_OUT["test region"], values=CONSTANT[:3]), values=np.where(HELD_OUT["test region"].test > 0, 0.5, np.nan))),
         0.5,
         0.0,
     ),
@@ -310,24 +310,24 @@ FAILED = losses(HELD_OUT["leave_out"], failed=[2])
 TRAINED_ON = losses(resample.full(N))
 TWICE = losses(resample.from_weights(np.tile(HALF, (2, 1)), np.tile(2 - 2 * HALF, (2, 1))))
 BAD = {
-    "a failed row, apparent": (lambda: prediction_error.apparent(FAILED), "got 1 failed of 6 for Mean()"),
-    "a failed row, held out": (lambda: prediction_error.hold_out(FAILED), "got 1 failed of 6"),
-    "a failed row, cross-validated": (lambda: prediction_error.cross_validation(losses(resample.k_fold(KEY, N, 4), failed=[0])), "got 1 failed of 4"),
-    "a failed row, fractile": (lambda: prediction_error.fractile(FAILED, 0.5), "got 1 failed of 6"),
+    "a failed row, apparent": (lambda: estimate.apparent(FAILED), "got 1 failed of 6 for Mean()"),
+    "a failed row, held out": (lambda: estimate.hold_out(FAILED), "got 1 failed of 6"),
+    "a failed row, cross-validated": (lambda: estimate.cross_validation(losses(resample.k_fold(KEY, N, 4), failed=[0])), "got 1 failed of 4"),
+    "a failed row, fractile": (lambda: estimate.fractile(FAILED, 0.5), "got 1 failed of 6"),
     "rows only": (
-        lambda: prediction_error.hold_out(replace(LEFT_OUT, values=None)),
+        lambda: estimate.hold_out(replace(LEFT_OUT, values=None)),
         "expected the losses of every case, got the means of rows only (resample.leave_out(",
     ),
     "trained on": (
-        lambda: prediction_error.hold_out(TRAINED_ON),
-        "expected test cases held out of the training, got resample.full(20): rows tested on cases that they were trained on; use prediction_error.apparent",
+        lambda: estimate.hold_out(TRAINED_ON),
+        "expected test cases held out of the training, got resample.full(20): rows tested on cases that they were trained on; use estimate.apparent",
     ),
-    "trained on, cross-validated": (lambda: prediction_error.cross_validation(TRAINED_ON), "held out of the training, got resample.full(20)"),
-    "tested twice": (lambda: prediction_error.hold_out(TWICE), "test cases that count more than once, whose losses are no independent ones; give test weights of 0 and 1"),
-    "one row, fractile": (lambda: prediction_error.fractile(losses(HELD_OUT["one row"]), 0.5), "at least 2 resamplings to describe a distribution, got 1"),
-    "share as a percentage": (lambda: prediction_error.fractile(LEFT_OUT, 95.0), "share between 0 and 1, got 95.0"),
-    "share NaN": (lambda: prediction_error.fractile(LEFT_OUT, float("nan")), "share between 0 and 1, got nan"),
-    "level 1": (lambda: prediction_error.fractile(LEFT_OUT, 0.5, 1.0), "level between 0 and 1, got 1.0; give 0.95 for 95 %"),
+    "trained on, cross-validated": (lambda: estimate.cross_validation(TRAINED_ON), "held out of the training, got resample.full(20)"),
+    "tested twice": (lambda: estimate.hold_out(TWICE), "test cases that count more than once, whose losses are no independent ones; give test weights of 0 and 1"),
+    "one row, fractile": (lambda: estimate.fractile(losses(HELD_OUT["one row"]), 0.5), "at least 2 resamplings to describe a distribution, got 1"),
+    "share as a percentage": (lambda: estimate.fractile(LEFT_OUT, 95.0), "share between 0 and 1, got 95.0"),
+    "share NaN": (lambda: estimate.fractile(LEFT_OUT, float("nan")), "share between 0 and 1, got nan"),
+    "level 1": (lambda: estimate.fractile(LEFT_OUT, 0.5, 1.0), "level between 0 and 1, got 1.0; give 0.95 for 95 %"),
 }
 
 

@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jaxgen.plot.distributions import COLOURS
-from jaxgen.stats import metrics, roc
-from jaxgen.stats.metrics import Positive, Predictions
+from jaxgen.stats import metrics
+from jaxgen.stats.metrics import roc
+from jaxgen.stats.metrics.classification import Positive, Predictions
 
 GRID = np.linspace(0, 1, 501)
 
@@ -30,7 +31,7 @@ def roc_curves(
       labels: one a learner; None takes the learners' own texts.
       positive: the class to find; None means the second of two.
       share: of the rows that the band holds at each false positive rate; it shows how the trained models differ, and not what is known of new data.
-      false_positive_cost, false_negative_cost, prior: as for `jaxgen.stats.roc.operating_point`.
+      false_positive_cost, false_negative_cost, prior: as for `jaxgen.stats.metrics.roc.operating_point`.
     Returns:
       A figure of one panel.
     Raises:

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from jaxgen.stats.many import RankDifferences
-from jaxgen.stats.multiplicity import Pairs
+from jaxgen.stats.compare.many import RankDifferences
+from jaxgen.stats.compare.multiplicity import Pairs
 
 BETTER, WORSE, NEITHER = "#0072B2", "#D55E00", "#000000"
 """Blue, vermilion and black of Okabe and Ito, which colour-blind readers can tell apart."""

@@ -1,5 +1,5 @@
 """Estimates, intervals and tests: functions of one or two loss matrices, in double precision on the host."""
 
-from jaxgen.stats import bootstrap, compare, delve, estimate, estimator_error, fixed, interval, learning_curve, many, metrics, multiplicity, prediction_error, resampled, roc
+from jaxgen.stats import compare, estimate, interval, metrics
 
-__all__ = ["bootstrap", "compare", "delve", "estimate", "estimator_error", "fixed", "interval", "learning_curve", "many", "metrics", "multiplicity", "prediction_error", "resampled", "roc"]
+__all__ = ["compare", "estimate", "interval", "metrics"]

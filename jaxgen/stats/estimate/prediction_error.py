@@ -8,7 +8,7 @@ import scipy.stats
 from jaxtyping import Float, Int
 
 from jaxgen.result import Result, point
-from jaxgen.stats.estimate import ecdf
+from jaxgen.stats.estimate.distribution import ecdf
 from jaxgen.stats.spread import all_pairs, dropped, every_case, joined, require_level, tested
 from jaxgen.types import Losses, Plan
 
@@ -148,7 +148,7 @@ def require_held_out(plan: Plan) -> None:
     """Raises ValueError for test cases that were trained on or count more than once."""
     trouble = ""
     if np.any((plan.train > 0) & (plan.test > 0)):
-        trouble = "rows tested on cases that they were trained on; use prediction_error.apparent for these"
+        trouble = "rows tested on cases that they were trained on; use estimate.apparent for these"
     elif plan.test.max() > 1:
         trouble = "test cases that count more than once, whose losses are no independent ones; give test weights of 0 and 1"
     if trouble:
@@ -176,7 +176,7 @@ def _folds(plan: Plan) -> tuple[int, int]:
         trouble = "" if (blocks.sum(axis=-2) == 1).all() else "rows that do not test every case once before they test one again"
     if trouble:
         raise ValueError(
-            f"expected folds that test every case once in each repeat, got {plan.scheme}: {trouble}; use k_fold or leave_one_out, or prediction_error.hold_out for other splits"
+            f"expected folds that test every case once in each repeat, got {plan.scheme}: {trouble}; use k_fold or leave_one_out, or estimate.hold_out for other splits"
         )
     return plan.resamples // repeats, repeats
 

@@ -1,4 +1,4 @@
-"""Confidence intervals for the generalization error of one learner, from resampled rows; those for one trained model are in `fixed`."""
+"""Confidence intervals for the generalization error of one learner, from resampled rows; those for one trained model are in `fixed.py`."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from jaxgen.result import Result
-from jaxgen.stats import fixed
+from jaxgen.stats.interval import fixed
 from jaxgen.stats.spread import Spread, all_pairs, as_result, corrected, every_case, independent, joined, overlap, refuse_unfit, require_alternative, require_level, tested
 from jaxgen.types import Losses, Plan
 
@@ -251,7 +251,7 @@ def _choice(plan: Plan, target: str):
             return cross_validation, "its central limit theorem is about the k-fold test error"
         trouble = "no folds of independent cases that test each of them once; use k_fold without groups, or ask for R or ER"
     elif plan.train.max() > 1 or plan.test.max() > 1:
-        trouble = "a bootstrap; use the out-of-bag intervals of jaxgen.stats.bootstrap, or leave_out"
+        trouble = "a bootstrap; use the out-of-bag intervals of jaxgen.stats.estimate, or leave_out"
     elif np.any((plan.train > 0) & (plan.test > 0)):
         trouble = "rows tested on cases that they were trained on: the apparent error; use leave_out or nested_pairs"
     elif ordered:

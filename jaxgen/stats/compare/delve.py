@@ -11,7 +11,7 @@ import scipy.stats
 from jaxtyping import Float
 
 from jaxgen.result import Result, point
-from jaxgen.stats.comparison import Comparison, of_spread, of_test, require_same
+from jaxgen.stats.compare.comparison import Comparison, of_spread, of_test, require_same
 from jaxgen.stats.spread import dropped, every_case, independent
 from jaxgen.types import Losses, Plan
 

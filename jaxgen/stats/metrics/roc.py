@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.spatial import ConvexHull
 
 from jaxgen.result import Result
-from jaxgen.stats.metrics import Positive, Predictions, Values, averaged, counts, refuse_rows, require_one
+from jaxgen.stats.metrics.classification import Positive, Predictions, Values, averaged, counts, refuse_rows, require_one
 from jaxgen.stats.spread import Spread, require_level
 
 SOURCE = "DeLong, DeLong & Clarke-Pearson 1988"

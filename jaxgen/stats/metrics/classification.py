@@ -1,7 +1,7 @@
 """What losses do not show: confusion matrix, precision, recall, F, precision-recall curve, gains and lift, each row of a plan by itself.
 
 Rows are written `*R`: no axis for one trained model, [R] for the resamplings of a plan, [Q, R] for those of several data sets. What has
-one number a row is a distribution over rows, and `jaxgen.stats.estimate.summary` describes it. The areas under ROC curves are in `jaxgen.stats.roc`.
+one number a row is a distribution over rows, and `jaxgen.stats.estimate.summary` describes it. The areas under ROC curves are in `jaxgen.stats.metrics.roc`.
 """
 
 from collections.abc import Iterator

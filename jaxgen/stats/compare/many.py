@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.stats
 from jaxtyping import Float
 
-from jaxgen.stats.comparison import require_same
+from jaxgen.stats.compare.comparison import require_same
 from jaxgen.stats.spread import dropped, every_case, joined, overlap, require_level
 from jaxgen.types import Losses
 

@@ -1,34 +1,13 @@
-"""Tests of one learner against another on the same resamplings; those of a single row and of DELVE's instances are at hand here too."""
+"""Tests of one learner against another on the same resamplings."""
 
 import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
 from jaxgen.result import Result
-from jaxgen.stats.comparison import Comparison, differences, of_spread, of_test, require_same
-from jaxgen.stats.delve import disjoint_t, quasi_f
-from jaxgen.stats.paired import hold_out_t, mcnemar, permutation
+from jaxgen.stats.compare.comparison import Comparison, differences, of_spread, of_test, require_same
 from jaxgen.stats.spread import Spread, all_pairs, corrected, dropped, every_case, independent, overlap, require_level, tested
 from jaxgen.types import Losses, Plan
-
-__all__ = [
-    "Comparison",
-    "bayesian_t",
-    "corrected_k_fold_t",
-    "corrected_t",
-    "cv_clt",
-    "disjoint_t",
-    "five_by_two_f",
-    "five_by_two_t",
-    "hold_out_t",
-    "k_fold_t",
-    "mcnemar",
-    "paired_t",
-    "permutation",
-    "probability_greater",
-    "probability_interval",
-    "quasi_f",
-]
 
 SAME_SIZE = "the mean difference over training sets of this size"
 HALF = "the mean difference over training sets of half the cases"

@@ -5,7 +5,7 @@ import scipy.stats
 from jaxtyping import Float
 
 from jaxgen.draw import require
-from jaxgen.stats.comparison import Comparison, of_spread, of_test, require_same
+from jaxgen.stats.compare.comparison import Comparison, of_spread, of_test, require_same
 from jaxgen.stats.spread import every_case, independent, require_alternative
 from jaxgen.types import Losses
 

@@ -10,7 +10,7 @@ import scipy.optimize
 from jaxtyping import Float
 
 from jaxgen.result import Result
-from jaxgen.stats.bootstrap import apparent_error
+from jaxgen.stats.estimate.bootstrap_error import apparent_error
 from jaxgen.stats.spread import Spread, dropped, every_case, joined, require_level, tested
 from jaxgen.types import Losses
 

@@ -1,6 +1,6 @@
 """The tutorial of Michelucci & Venturini 2021, "Estimating neural network's performance with bootstrap", as statistics of losses.
 
-Its Algorithm 1 is `bootstrap`; 2 and 3 (leave-one-out and k-fold) are `prediction_error.cross_validation`, whose parts hold average and standard deviation of
+Its Algorithm 1 is `bootstrap`; 2 and 3 (leave-one-out and k-fold) are `cross_validation`, whose parts hold average and standard deviation of
 the rows; 4 is `split_train`; 5 is `bootstrap_test_cases`; and the mixed approach is `mixed`. `jackknife` and `subsampling` have the limits that it tells of.
 A statistic is any function that is called as `statistic(values, axis=-1)`, as `numpy.mean` and `numpy.median` are.
 """
@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from jaxgen.draw import require
 from jaxgen.result import Result, point
-from jaxgen.stats.prediction_error import held_out, require_held_out
+from jaxgen.stats.estimate.prediction_error import held_out, require_held_out
 from jaxgen.stats.spread import dropped, joined, require_level
 from jaxgen.types import Losses
 

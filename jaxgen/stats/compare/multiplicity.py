@@ -15,7 +15,7 @@ import scipy.stats
 from jaxtyping import Bool, Float, Int
 
 from jaxgen.draw import counts, require
-from jaxgen.stats.many import Blocks, aligned, cases
+from jaxgen.stats.compare.many import Blocks, aligned, cases
 from jaxgen.stats.spread import independent, joined, require_level
 from jaxgen.types import Losses
 

@@ -8,7 +8,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from jaxgen.result import Result, point
-from jaxgen.stats.learning_curve import one_kind
+from jaxgen.stats.estimate.learning_curve import one_kind
 from jaxgen.types import Losses
 
 

@@ -1,0 +1,35 @@
+"""What losses do not show of classifiers: confusion, precision and recall, ranking; ROC curves and their areas in `roc`. Each of every row."""
+
+from jaxgen.stats.metrics import roc
+from jaxgen.stats.metrics.classification import (
+    PrecisionRecall,
+    Predictions,
+    accuracy,
+    average_precision,
+    balanced_accuracy,
+    confusion,
+    f_beta,
+    gains,
+    lift,
+    precision,
+    precision_at,
+    precision_recall,
+    recall,
+)
+
+__all__ = [
+    "PrecisionRecall",
+    "Predictions",
+    "accuracy",
+    "average_precision",
+    "balanced_accuracy",
+    "confusion",
+    "f_beta",
+    "gains",
+    "lift",
+    "precision",
+    "precision_at",
+    "precision_recall",
+    "recall",
+    "roc",
+]
