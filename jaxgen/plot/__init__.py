@@ -2,6 +2,18 @@
 
 from jaxgen.plot.classification import precision_recall_curves, roc_curves
 from jaxgen.plot.comparisons import comparison_matrix, critical_difference
+from jaxgen.plot.curves import learning_curve, standard_error_floor
 from jaxgen.plot.distributions import COLOURS, distribution
+from jaxgen.plot.intervals import interval_forest
 
-__all__ = ["COLOURS", "comparison_matrix", "critical_difference", "distribution", "precision_recall_curves", "roc_curves"]
+__all__ = [
+    "COLOURS",
+    "comparison_matrix",
+    "critical_difference",
+    "distribution",
+    "interval_forest",
+    "learning_curve",
+    "precision_recall_curves",
+    "roc_curves",
+    "standard_error_floor",
+]

@@ -1,5 +1,6 @@
 """ROC and precision-recall curves with bands over rows."""
 
+import textwrap
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
@@ -7,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jaxgen.plot.distributions import COLOURS
+from jaxgen.plot.distributions import colours
 from jaxgen.stats import metrics
 from jaxgen.stats.metrics import roc
 from jaxgen.stats.metrics.classification import Positive, Predictions
@@ -38,13 +39,13 @@ def roc_curves(
       ValueError: nothing to draw, several data sets in one, another number of labels, or a row whose test cases lack one of both kinds.
     """
     labels = _labels(predictions, labels)
-    figure, axes = plt.subplots(figsize=(5.6, 5.6), layout="constrained")
+    figure, axes = plt.subplots(figsize=(5.6, 5.4 + 0.38 * len(labels)), layout="constrained")
     axes.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle=":")
-    for one, label, colour in zip(predictions, labels, _colours(len(labels)), strict=True):
+    for one, label, colour in zip(predictions, labels, colours(len(labels)), strict=True):
         pooled = one.pooled() if one.rows else one
         curve, point = roc.curve(pooled, positive), roc.operating_point(pooled, false_positive_cost, false_negative_cost, prior, positive)
         areas = np.atleast_1d(roc.auc(one, positive=positive))
-        named = f"{label}: AUC {np.median(areas):.3f}" + (f" ({', '.join(f'{v:.3f}' for v in _ends(areas, share))})" if one.rows else "")
+        named = f"{textwrap.fill(label, 60)}\nAUC {np.median(areas):.3f}" + (f" ({', '.join(f'{v:.3f}' for v in _ends(areas, share))})" if one.rows else "")
         if one.rows:
             _band(axes, roc.true_positive_at(one, GRID, positive), share, colour)
         axes.plot(curve.false_positive, curve.true_positive, color=colour, linewidth=1.4, label=named)
@@ -70,11 +71,11 @@ def precision_recall_curves(*predictions: Predictions, labels: Sequence[str] | N
       ValueError: nothing to draw, several data sets in one, another number of labels, or a row whose test cases lack one of both kinds.
     """
     labels = _labels(predictions, labels)
-    figure, axes = plt.subplots(figsize=(5.6, 5.6), layout="constrained")
-    for one, label, colour in zip(predictions, labels, _colours(len(labels)), strict=True):
+    figure, axes = plt.subplots(figsize=(5.6, 5.4 + 0.38 * len(labels)), layout="constrained")
+    for one, label, colour in zip(predictions, labels, colours(len(labels)), strict=True):
         pooled = one.pooled() if one.rows else one
         means = np.atleast_1d(metrics.average_precision(one, positive=positive))
-        named = f"{label}: average precision {np.median(means):.3f}" + (f" ({', '.join(f'{v:.3f}' for v in _ends(means, share))})" if one.rows else "")
+        named = f"{textwrap.fill(label, 60)}\naverage precision {np.median(means):.3f}" + (f" ({', '.join(f'{v:.3f}' for v in _ends(means, share))})" if one.rows else "")
         if one.rows:
             _band(axes, metrics.precision_at(one, GRID[1:], positive), share, colour, GRID[1:])
         axes.plot(GRID[1:], metrics.precision_at(pooled, GRID[1:], positive), color=colour, linewidth=1.4, label=named)
@@ -92,10 +93,6 @@ def _labels(predictions: tuple[Predictions, ...], labels: Sequence[str] | None) 
     if len(labels) != len(predictions):
         raise ValueError(f"expected {len(predictions)} labels, got {len(labels)}; name each learner once")
     return labels
-
-
-def _colours(count: int) -> list[str]:
-    return [COLOURS[i % len(COLOURS)] for i in range(count)]
 
 
 def _ends(values: np.ndarray, share: float) -> np.ndarray:
@@ -119,4 +116,4 @@ def _finish(figure: Figure, axes: Axes, predictions: tuple[Predictions, ...], sh
     axes.set_title(axes.get_title() if rows else axes.get_title().replace("All rows pooled", "One model"), fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     title = f"band: {share:.0%} of rows; median (and {share:.0%} of rows)" if rows else None
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", frameon=False, title=title, title_fontsize=9)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", frameon=False, title=title, title_fontsize=9, fontsize=9)

@@ -1,5 +1,6 @@
 """Figures of comparisons of several learners."""
 
+import textwrap
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
@@ -13,6 +14,8 @@ from jaxgen.stats.compare.multiplicity import Pairs
 
 BETTER, WORSE, NEITHER = "#0072B2", "#D55E00", "#000000"
 """Blue, vermilion and black of Okabe and Ito, which colour-blind readers can tell apart."""
+NAME = 30
+"""Letters on a line of a name."""
 
 
 def comparison_matrix(pairs: Pairs, labels: Sequence[str] | None = None) -> Figure:
@@ -41,15 +44,15 @@ def comparison_matrix(pairs: Pairs, labels: Sequence[str] | None = None) -> Figu
         found = adjusted[i, j] <= 1 - pairs.level + 1e-12
         colour = BETTER if estimate[i, j] > 0 else WORSE if estimate[i, j] < 0 else NEITHER
         axes.add_patch(Rectangle((column - 0.48, row - 0.48), 0.96, 0.96, facecolor=colour, alpha=1 if found else 0.12, linewidth=0))
-        said = "" if np.isnan(estimate[i, j]) else f"{estimate[i, j]:+.3g}\n".replace("-", "\N{MINUS SIGN}")
+        said = "" if np.isnan(estimate[i, j]) else f"{_signed(float(estimate[i, j]))}\n"
         axes.text(column, row, said + _p(float(adjusted[i, j])), ha="center", va="center", fontsize=8, color="white" if found else "black")
     axes.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), xticks=range(size), yticks=range(size))
     axes.set_xticklabels([names[i] if short else f"#{place}" for place, i in enumerate(order, 1)])
-    axes.set_yticklabels([names[i] if short else f"{names[i]}  #{place}" for place, i in enumerate(order, 1)])
+    axes.set_yticklabels([names[i] if short else textwrap.fill(f"{names[i]}  #{place}", NAME) for place, i in enumerate(order, 1)])
     axes.tick_params(length=0, top=False, labeltop=True, bottom=False, labelbottom=False)
     axes.spines[:].set_visible(False)
-    said = (f"{pairs.unit} loss, column minus row:", f"the row is better (blue) or worse (red), full where they differ at {1 - pairs.level:.3g}", f"{pairs.method}; adjusted p-values:", pairs.adjustment)
-    figure.supxlabel("\n".join(said), fontsize=7)
+    said = (f"{pairs.unit} loss, column minus row:", f"the row is better (blue) or worse (orange), full where they differ at {1 - pairs.level:.3g}", f"{pairs.method}; adjusted p-values:", pairs.adjustment)
+    figure.supxlabel("\n".join(said), fontsize=8)
     return figure
 
 
@@ -67,17 +70,19 @@ def critical_difference(ranks: RankDifferences, labels: Sequence[str] | None = N
     names, size = _named(labels, ranks.learners), len(ranks.ranks)
     order, left, groups = np.argsort(ranks.ranks, kind="stable"), (size + 1) // 2, ranks.groups()
     depth, margin = 0.35 + 0.22 * len(groups), 0.03 * (size - 1)
-    figure, axes = plt.subplots(figsize=(7, 1.1 + 0.3 * (left + len(groups))), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7, 1.3 + 0.3 * (left + len(groups))), layout="constrained")
     for place, i in enumerate(order):
         first = place < left
         level, edge = depth + 0.4 * (place if first else size - 1 - place), 1 - margin if first else size + margin
         axes.plot([*np.repeat(ranks.ranks[i], 2), edge], [0, level, level], color="black", linewidth=0.8, clip_on=False)
-        axes.text(edge + (-margin / 3 if first else margin / 3), level, f"{names[i]} ({ranks.ranks[i]:.2f})", ha="right" if first else "left", va="center")
+        name = textwrap.fill(f"{names[i]} ({ranks.ranks[i]:.2f})", NAME)
+        axes.text(edge + (-margin / 3 if first else margin / 3), level, name, ha="right" if first else "left", va="center", fontsize=9)
     for number, group in enumerate(groups):
         ends = ranks.ranks[list(group)]
-        axes.plot([ends.min() - margin / 4, ends.max() + margin / 4], [0.25 + 0.22 * number] * 2, color=BETTER, linewidth=4, solid_capstyle="butt")
+        axes.plot([ends.min() - margin / 4, ends.max() + margin / 4], [0.25 + 0.22 * number] * 2, color=BETTER, linewidth=4, solid_capstyle="butt", clip_on=False)
     _scale(axes, size, ranks)
     axes.set_ylim(depth + 0.4 * left - 0.2, -1.25)
+    figure.supxlabel(f"average rank over {ranks.blocks}, {ranks.unit} loss", fontsize=8)
     return figure
 
 
@@ -88,18 +93,22 @@ def _scale(axes: Axes, size: int, ranks: RankDifferences) -> None:
     axes.xaxis.set_visible(False)
     axes.plot([1, size], [0, 0], color="black", linewidth=1)
     for tick in range(1, size + 1):
-        axes.plot([tick, tick], [0, -0.12], color="black", linewidth=1)
+        axes.plot([tick, tick], [0, -0.12], color="black", linewidth=1, clip_on=False)
         axes.text(tick, -0.18, str(tick), ha="center", va="bottom")
     end = 1 + ranks.critical_difference
     axes.plot([1, 1, 1, end, end, end], [-0.78, -0.62, -0.7, -0.7, -0.78, -0.62], color=BETTER, linewidth=1.5, clip_on=False)
-    axes.text((1 + end) / 2, -0.8, f"critical difference {ranks.critical_difference:.2f} at {1 - ranks.level:.3g}", ha="center", va="bottom", color=BETTER)
-    axes.text(size, -0.8, f"average rank over {ranks.blocks}, {ranks.unit} loss", ha="right", va="bottom", fontsize=8)
+    axes.text(1, -0.8, f"critical difference {ranks.critical_difference:.2f} at {1 - ranks.level:.3g}", ha="left", va="bottom", color=BETTER)
 
 
 def _named(labels: Sequence[str] | None, learners: tuple[str, ...]) -> tuple[str, ...]:
     if labels is not None and len(labels) != len(learners):
         raise ValueError(f"expected {len(learners)} labels, one a learner, got {len(labels)}; correct them")
     return tuple(labels or learners)
+
+
+def _signed(value: float) -> str:
+    """Three digits with the sign, without an exponent where that is short."""
+    return f"{value:{'+.0f' if 1000 <= abs(value) < 1e6 else '+.3g'}}".replace("-", "\N{MINUS SIGN}")
 
 
 def _p(p: float) -> str:

@@ -1,5 +1,6 @@
 """Distributions of the generalization error."""
 
+import textwrap
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
@@ -33,19 +34,25 @@ def distribution(*losses: Losses, labels: Sequence[str] | None = None, level: fl
     labels = labels or [one.learner for one in losses]
     if len(labels) != len(losses) or transform not in ("none", "log1p"):
         raise ValueError(f"expected {len(losses)} labels and transform 'none' or 'log1p', got {len(labels)} and {transform!r}; correct them")
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for one, label, colour in zip(losses, labels, [COLOURS[i % len(COLOURS)] for i in range(len(losses))], strict=True):
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7.5, 3.5), layout="constrained")
+    for one, label, colour in zip(losses, labels, colours(len(losses)), strict=True):
         values = one.g if transform == "none" else np.log1p(one.g)
-        _step(left, values, level, label, colour)
+        _step(left, values, level, textwrap.fill(label, 80), colour)
         _density(right, values, label, colour)
     scale = "G" if transform == "none" else "log(1 + G)"
     for axes, title, ylabel in ((left, f"Distribution function, {level:.0%} band", "share of resamplings"), (right, "Density; average (solid), median (dotted)", "density")):
-        axes.set(title=title, xlabel=f"generalization error {scale}, {losses[0].loss} loss", ylabel=ylabel)
+        axes.set_title(title, fontsize=10)
+        axes.set(xlabel=f"generalization error {scale}, {losses[0].loss} loss", ylabel=ylabel)
         axes.spines[["top", "right"]].set_visible(False)
     left.set_ylim(0, 1)
     right.set_ylim(bottom=0)
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=min(3, len(losses)), frameon=False)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=max(1, min(3, 90 // (6 + max(map(len, labels))))), frameon=False)
     return figure
+
+
+def colours(count: int) -> list[str]:
+    """So many colours, from the first again where there are more than seven."""
+    return [COLOURS[i % len(COLOURS)] for i in range(count)]
 
 
 def _step(axes: Axes, values: np.ndarray, level: float, label: str, colour: str) -> None:

@@ -1,0 +1,96 @@
+"""Size and power of every test, of two learners and of many; see `calibration.py`."""
+
+from functools import partial
+
+import jax
+import numpy as np
+import scipy.stats
+from calibration_systems import blocks, exchangeable
+
+import jaxgen as jg
+from jaxgen import resample
+from jaxgen.stats import compare
+
+LEVELS = (0.01, 0.05, 0.1)
+LEARNERS, BLOCKS = 4, 10
+
+
+def wrong_sign(y, predicted):
+    """Whether the sign of the prediction is wrong: a loss of 0 and 1."""
+    return ((y > 0) != (predicted > 0))[..., 0] * 1.0
+
+
+def designs(n):
+    """Plans, the loss, and the tests that each serves."""
+    key = jax.random.key(n)
+    signs = {"McNemar, mid-p": compare.mcnemar, "McNemar, exact": partial(compare.mcnemar, kind="exact"), "McNemar, chi2": partial(compare.mcnemar, kind="chi2")}
+    hold_out = resample.leave_out(key, n, 1 / 3, 1)
+    return (
+        ("a third left out, once", hold_out, jg.loss.squared, {"hold-out t": compare.hold_out_t, "permutation": partial(compare.permutation, resamples=999)}),
+        ("a third left out, once", hold_out, wrong_sign, signs),
+        ("a tenth left out, 25 times", resample.leave_out(key, n, 0.1, 25), jg.loss.squared, {"naive t": compare.paired_t, "corrected t": compare.corrected_t}),
+        ("a tenth left out, 100 times", resample.leave_out(key, n, 0.1, 100), jg.loss.squared, {"naive t": compare.paired_t, "corrected t": compare.corrected_t}),
+        ("a third left out, 25 times", resample.leave_out(key, n, 1 / 3, 25), jg.loss.squared, {"naive t": compare.paired_t, "corrected t": compare.corrected_t}),
+        ("10 folds", resample.k_fold(key, n, 10), jg.loss.squared, {"naive t": compare.k_fold_t, "corrected t": compare.corrected_k_fold_t, "CV-CLT": compare.cv_clt}),
+        ("10 x 10 folds", resample.k_fold(key, n, 10, 10), jg.loss.squared, {"naive t": compare.k_fold_t, "corrected t": compare.corrected_k_fold_t}),
+        ("5 x 2 folds", resample.five_by_two(key, n), jg.loss.squared, {"5 x 2 t": compare.five_by_two_t, "5 x 2 F": compare.five_by_two_f}),
+        ("4 disjoint instances", resample.task_instances(n, 3 * n // 16, 4, n // 4), jg.loss.squared, {"DELVE's t": compare.disjoint_t}),
+        ("4 instances, a common test set", resample.task_instances(n, 3 * n // 16, 4, n // 4, common=True), jg.loss.squared, {"DELVE's quasi-F": compare.quasi_f}),
+    )
+
+
+def rows(setting, n, sets):
+    """One row of the table per test; `p` holds the p-values of the true hypothesis, [sets]."""
+    found: dict = {}
+    for seed, size in blocks(setting, n, sets):
+        data = exchangeable(setting, n, size, seed)
+        for plan_name, plan, loss, tests in designs(n):
+            first, equal, worse = (jg.assess(jax.random.key(seed + 1), setting.learner, one, plan, loss) for one in data)
+            for name, test in tests.items():
+                null, other = test(first, equal), test(first, worse)
+                effect = np.mean(worse.g - first.g) / np.mean(first.g)
+                found.setdefault((name, plan_name, plan.resamples), []).append(np.stack([null.p_value, null.estimate, other.p_value, np.full(size, effect)]))
+    for (name, plan_name, trainings), parts in found.items():
+        p, estimate, power, effect = np.concatenate(parts, axis=-1)
+        sided = np.where(estimate > 0, p / 2, 1 - p / 2)
+        row = {"learner": setting.name, "n": n, "test": name, "plan": plan_name, "trainings": 2 * trainings, "sets": sets}
+        row |= {f"size at {level:.0%}": np.mean(p <= level) for level in LEVELS}
+        yield row | {"levels": scipy.stats.kstest(sided, "uniform").statistic, "power at 5%": np.mean(power <= 0.05), "effect": effect.mean(), "p": p}
+
+
+def of_many(setting, n, sets):
+    """Tests of four learners, equally good, on hold-out sets: rejections of any true hypothesis at 5 %, [families] each."""
+    plan, rejected = resample.leave_out(jax.random.key(n), n, 1 / 3, 1), {}
+    for seed, size in blocks(setting, n, sets, 500):
+        parts = exchangeable(setting, n, size, seed, LEARNERS)[:LEARNERS]
+        squares, signs = ([jg.assess(jax.random.key(seed + i), setting.learner, one, plan, loss) for i, one in enumerate(parts)] for loss in (jg.loss.squared, wrong_sign))
+        means = np.stack([one.g[:, 0] for one in squares], axis=-1)
+        for start in range(0, size, BLOCKS):
+            block = means[start : start + BLOCKS]
+            rejected.setdefault(("Friedman", f"{BLOCKS} data sets"), []).append(compare.friedman(block).p_value <= 0.05)
+            rejected.setdefault(("Iman-Davenport", f"{BLOCKS} data sets"), []).append(compare.iman_davenport(block).p_value <= 0.05)
+            rejected.setdefault(("Nemenyi, any pair", f"{BLOCKS} data sets"), []).append(compare.nemenyi(block).p_value.min() <= 0.05)
+        for adjust in ("none", "holm", "benjamini_hochberg"):
+            p = compare.pairwise(squares, compare.hold_out_t, adjust).adjusted
+            rejected.setdefault((f"hold-out t of all pairs, {adjust.replace('_', ' ')}", "a hold-out set"), []).extend(p.min(-1) <= 0.05)
+        for q in range(size):
+            rejected.setdefault(("Cochran's Q", "a hold-out set"), []).append(compare.cochran_q([one[q] for one in signs]).p_value <= 0.05)
+            rejected.setdefault(("max t, any pair", "a hold-out set"), []).append(compare.max_t([one[q] for one in squares], resamples=499).adjusted.min() <= 0.05)
+    for (name, what), hits in rejected.items():
+        yield {"learner": setting.name, "n": n, "test": name, "of": what, "families": len(hits), "rejects a true hypothesis": np.mean(hits), "binomial error": np.sqrt(0.05 * 0.95 / len(hits))}
+
+
+def lines(frame, many):
+    """The tables, a part per learner and size."""
+    columns = ["test", "plan", "trainings", *(f"size at {level:.0%}" for level in LEVELS), "levels", "power at 5%", "effect"]
+    text = [
+        "Tests. Size: share of data sets in which two equally good learners, of exchangeable halves of the inputs, are told apart; power: the second lacks one input,",
+        "which costs `effect` of the first one's error; levels: largest distance of the distribution of one-sided p-values of the true hypothesis from the uniform one",
+    ]
+    for (learner, n), part in frame.groupby(["learner", "n"], sort=False):
+        sets = int(part.sets.iloc[0])
+        error, band = np.sqrt(0.05 * 0.95 / sets), scipy.stats.kstwo.ppf(0.95, sets)
+        text += ["", f"{learner}, n = {n}: {sets} data sets; a size of 5% has binomial standard error {error:.3f}, levels are below {band:.3f} in 95 of 100 runs"]
+        text += part[columns].to_string(index=False, float_format=lambda v: f"{v:.3f}").splitlines()
+    text += ["", f"Many learners: {LEARNERS} equally good ones, of exchangeable parts of the inputs; at 5%"]
+    return text + many.to_string(index=False, float_format=lambda v: f"{v:.3f}").splitlines()
