@@ -169,7 +169,7 @@ def balanced(key: Key, n: int, fraction: float, resamples: int) -> Plan:
       fraction: share left out, 0 < fraction < 1; ceil(n * fraction) cases are tested.
       resamples: splits, B, at most n: more would repeat themselves.
     Returns:
-      Plan, train and test in {0, 1}, shape [B, N].
+      Plan, train and test in {0, 1}, shape [B, N], with label "partition", 0: all rows cut one permutation, and so are no independent draws.
     Raises:
       ValueError: no case, or every case, would be left out; or resamples out of range.
     """
@@ -178,7 +178,7 @@ def balanced(key: Key, n: int, fraction: float, resamples: int) -> Plan:
     start = np.arange(resamples) * n // resamples
     position = generator(key).permutation(n)
     test = ((position - start[:, None]) % n >= n - tested).astype(np.uint8)
-    return Plan(1 - test, test, _call("balanced", text(key), n, fraction=fraction, resamples=resamples)).checked()
+    return Plan(1 - test, test, _call("balanced", text(key), n, fraction=fraction, resamples=resamples), {"partition": np.zeros(resamples, np.int64)}).checked()
 
 
 def bootstrap(key: Key, n: int, resamples: int, sets: int | None = None) -> Plan:

@@ -181,6 +181,12 @@ def test_corrected_t_takes_the_mean_of_unequal_ratios_and_says_so():
     assert got.note == "n2/n1 differs between rows (0.429 to 0.538); its mean was used"
 
 
+def test_corrected_t_of_balanced_splits_says_that_they_are_no_random_ones():
+    first, second = pair(resample.balanced(KEY, 20, 0.25, 8))
+    assert compare.corrected_t(first, second).note.startswith("balanced splits are no random ones, for which the correction is made: it errs to either side")
+    assert compare.corrected_t(*pair(leave_out(8))).note == compare.corrected_t(*pair(resample.balanced(KEY, 20, 0.25, 4))).note == ""  # the latter are folds
+
+
 def test_corrected_t_with_splits_of_their_own_for_each_set():
     test = np.zeros((2, 4, 20), np.uint8)
     test[0, :, :5], test[1, :, :10] = 1, 1
@@ -591,7 +597,7 @@ def test_a_comparison_says_what_it_is(test):
         "about the mean difference over training sets of this size",
     ):
         assert part in text
-    assert ("beware: the resamplings share cases" in text) is (test is compare.paired_t)
+    assert ("note: the resamplings share cases" in text) is (test is compare.paired_t)
     frame = got.to_frame()
     assert len(frame) == 1
     assert frame.loc[0, ["p_value", "df", "level", "first"]].tolist() == [got.p_value, 11, 0.9, "first"]
@@ -694,6 +700,8 @@ SIZES = {
     "naive, 10 times 10": (compare.k_fold_t, resample.k_fold(KEY, 60, 10, 10), 0.5, 1.0),
     "corrected, 10 folds": (compare.corrected_k_fold_t, resample.k_fold(KEY, 60), 0.0, 0.02),
     "corrected, 10 times 10": (compare.corrected_k_fold_t, resample.k_fold(KEY, 60, 10, 10), 0.02, 0.05),
+    "corrected, 20 balanced splits": (compare.corrected_t, resample.balanced(KEY, 60, 0.1, 20), 0.0, 0.05),
+    "corrected, balanced splits as many as cases": (compare.corrected_t, resample.balanced(KEY, 60, 0.25, 60), 0.06, 0.1),
     "five_by_two_t": (compare.five_by_two_t, resample.five_by_two(KEY, 60), 0.02, 0.05),
     "five_by_two_f": (compare.five_by_two_f, resample.five_by_two(KEY, 60), 0.02, 0.05),
     "cv_clt": (compare.cv_clt, resample.k_fold(KEY, 60), 0.02, 0.05),
@@ -746,7 +754,7 @@ def test_what_cannot_be_compared_is_refused(test, first, second, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alternative": "larger"}, "the alternative two-sided, greater or less, got 'larger'; greater means that the second learner has the greater error"),
+        ({"alternative": "larger"}, "the alternative two-sided, greater or less, got 'larger'; choose one of them"),
         ({"level": 0.0}, "level between 0 and 1, got 0.0; give 0.95 for 95 %"),
         ({"level": 1.0}, "level between 0 and 1, got 1.0"),
         ({"level": 95.0}, "level between 0 and 1, got 95.0"),
@@ -809,6 +817,16 @@ def test_folds_without_labels_are_folds():
     assert compare.k_fold_t(*pair(replace(plan, labels={}))).p_value == compare.k_fold_t(*pair(plan)).p_value
 
 
+def test_labels_say_which_division_a_row_belongs_to_in_any_order():
+    plan, order = resample.k_fold(KEY, 20, 5, 2), np.random.default_rng(0).permutation(10)
+    mixed = Plan(plan.train[order], plan.test[order], "in another order", {name: label[order] for name, label in plan.labels.items()})
+    first, second = pair(plan)
+    moved = (losses(one.g[order], mixed, one.learner) for one in (first, second))
+    assert compare.corrected_k_fold_t(*moved).p_value == pytest.approx(compare.corrected_k_fold_t(first, second).p_value)
+    with pytest.raises(ValueError, match="rows that do not test every case once before they test one again; use resample.k_fold"):
+        compare.corrected_k_fold_t(*pair(replace(mixed, labels={})))
+
+
 def test_cv_clt_refuses_repeats_and_means_of_rows():
     with pytest.raises(ValueError, match=r"expected one division into folds, got 2 \(resample.k_fold.*\); use repeats=1, or corrected_k_fold_t"):
         compare.cv_clt(*pair_of_cases(resample.k_fold(KEY, 20, 5, 2)))
@@ -844,7 +862,7 @@ def test_bayesian_t_refuses_a_negative_region_and_what_the_corrected_t_does():
 
 
 def test_the_interval_of_the_probability_refuses_rows_of_a_design():
-    for plan in (resample.k_fold(KEY, 20, 5), FIVE, resample.task_instances(20, 2, 4)):
+    for plan in (resample.k_fold(KEY, 20, 5), FIVE, resample.task_instances(20, 2, 4), resample.balanced(KEY, 20, 0.25, 5)):
         with pytest.raises(ValueError, match="expected rows that are drawn independently of each other, got .*, whose rows belong to one design"):
             compare.probability_interval(*pair(plan))
     with pytest.raises(ValueError, match="level between 0 and 1, got 1.0"):
@@ -852,7 +870,7 @@ def test_the_interval_of_the_probability_refuses_rows_of_a_design():
 
 
 NO_ROW = {
-    "several rows": (leave_out(4), {}, "one row, whose test cases are compared, got row=None of 4; give its number, from 0 to 3"),
+    "several rows": (leave_out(4), {}, "one row of the plan, got row=None of 4; give its number, from 0 to 3"),
     "no such row": (leave_out(4), {"row": 4}, "got row=4 of 4"),
     "below 0": (leave_out(4), {"row": -1}, "got row=-1 of 4"),
     "trained on": (resample.full(20), {}, "held out of the training, got some that were trained on"),
@@ -874,7 +892,7 @@ def test_tests_of_one_row_refuse_what_they_cannot_count(test):
         test(*pair(ONE_ROW))
     weights = np.zeros((2, 1, 20), np.uint8)
     weights[0, 0, :5], weights[1, 0, :6] = 1, 1
-    with pytest.raises(ValueError, match=r"5 to 6 of them in different data sets; compare one at a time, as in first\[q\]"):
+    with pytest.raises(ValueError, match=r"5 to 6 of them in different data sets; take one at a time, as in losses\[q\]"):
         test(*pair_of_cases(resample.from_weights(1 - weights, weights), sets=2, loss="zero_one"))
     if test is not compare.mcnemar:
         with pytest.raises(ValueError, match="expected at least 2 test cases held out of the training, got 1; leave more of them out"):
@@ -893,7 +911,7 @@ def test_what_cannot_be_asked_of_one_row_is_refused():
         compare.permutation(first, second, resamples=0)
 
 
-# Other packages, where they can be had
+# Other packages
 
 
 def score_losses(plan, scores, learner):
@@ -901,10 +919,10 @@ def score_losses(plan, scores, learner):
     return losses(1 - np.asarray(scores), plan, learner)
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_tests_are_those_of_mlxtend():
     """Its tests of splits that it draws itself; it has no corrected t, and its McNemar continuity correction goes below 0."""
-    evaluate = pytest.importorskip("mlxtend.evaluate")
+    from mlxtend import evaluate
+
     x, y = load_iris(return_X_y=True)
     models = GaussianNB(), DecisionTreeClassifier(max_depth=1, random_state=0)
     n = len(y)
@@ -927,18 +945,32 @@ def test_tests_are_those_of_mlxtend():
     pair_of = table_of(7, 11, 3, 5)
     assert compare.mcnemar(*pair_of, "exact").p_value == pytest.approx(evaluate.mcnemar(table, exact=True)[1])
     assert compare.mcnemar(*pair_of, "continuity").p_value == pytest.approx(evaluate.mcnemar(table)[1])
+    equal = np.array([[2, 4], [4, 2]])
+    assert evaluate.mcnemar(equal)[1] == pytest.approx(0.7237, abs=1e-4)
+    assert compare.mcnemar(*table_of(2, 4, 4, 2), "continuity").p_value == 1
 
 
-@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("folds", "repeats"), [(10, 1), (5, 4)])
 @pytest.mark.parametrize("rope", [0.0, 0.1])
 def test_bayesian_t_is_that_of_baycomp(folds, repeats, rope):
     """It takes the correlation from the number of scores, 1/k: right for folds only, not for random splits."""
-    baycomp = pytest.importorskip("baycomp")
+    import baycomp
+
     first, second = pair(resample.k_fold(KEY, 20, folds, repeats))
     got = compare.bayesian_t(first, second, rope).parts
     want = baycomp.CorrelatedTTest(first.g, second.g, rope, repeats).probs()
     np.testing.assert_allclose([got["P(left)"], got["P(right)"]], [want[0], want[-1]], rtol=1e-9)
+
+
+def test_baycomp_is_right_for_random_splits_if_told_a_number_of_runs_that_makes_its_correlation_theirs():
+    """20 splits that test a quarter: n2 / N = 5 / 20."""
+    import baycomp
+
+    first, second = pair(leave_out(20))
+    got = compare.bayesian_t(first, second, 0.1).parts
+    right, wrong = (baycomp.CorrelatedTTest(first.g, second.g, 0.1, runs).probs() for runs in (5, 1))
+    np.testing.assert_allclose([got["P(left)"], got["P(rope)"], got["P(right)"]], right, rtol=1e-9)
+    assert wrong[1] / right[1] == pytest.approx(0.46, abs=0.01)
 
 
 def test_equal_plans_made_twice_are_one_plan():

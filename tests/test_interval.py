@@ -12,7 +12,7 @@ import scipy.stats
 from statsmodels.stats.proportion import proportion_confint
 
 from jaxgen import Data, assess, learn, loss, resample
-from jaxgen.stats import compare, interval
+from jaxgen.stats import compare, interval, spread
 from jaxgen.stats.interval import fixed
 from jaxgen.types import Losses
 
@@ -166,7 +166,7 @@ def test_bootstrap_is_its_definition(kind, alternative):
 def test_bootstrap_in_batches_is_the_same(monkeypatch):
     cases = np.random.default_rng(3).gamma(1.0, size=(2, 23))
     whole = [interval.bootstrap(cases, kind, 500) for kind in fixed.KINDS]
-    monkeypatch.setattr(fixed, "_BYTES", 8 * 46 * 7)
+    monkeypatch.setattr(spread, "_BYTES", 8 * 46 * 7)
     for kind, want in zip(fixed.KINDS, whole, strict=True):
         got = interval.bootstrap(cases, kind, 500)
         np.testing.assert_allclose((got.lower, got.upper), (want.lower, want.upper), rtol=1e-12)
@@ -553,12 +553,13 @@ def test_naive_t_covers_far_too_little_and_corrected_t_does_not(simulated):
 # What to use
 
 ONE, TWO = np.eye(8, dtype=np.uint8)[:2], np.eye(8, dtype=np.uint8)[4:6]
+BOOTSTRAP = resample.bootstrap(KEY, 24, 60)
 RECOMMENDED = {
     "one split": (PLANS["hold_out"], "R", "hold-out, t interval", "there is one split"),
-    "random splits": (PLANS["corrected_t"], "R", "corrected resampled t interval", "random splits share cases"),
+    "random splits": (PLANS["corrected_t"], "R", "corrected resampled t interval", "splits share cases"),
     "random splits, ER": (PLANS["corrected_t"], "ER", "corrected resampled t interval", "trained on 18 of 24 cases"),
     "splits of nine tenths": (resample.leave_out(KEY, 20, 0.1, 5), "R", "corrected resampled t interval", ""),
-    "balanced": (resample.balanced(KEY, 24, 0.25, 6), "R", "corrected resampled t interval", "random splits share cases"),
+    "balanced": (resample.balanced(KEY, 24, 0.25, 6), "R", "corrected resampled t interval", "balanced splits are no random ones, for which the correction is made"),
     "repeated folds": (PLANS["bouckaert_frank"], "R", "corrected repeated k-fold t interval", "folds share training cases"),
     "folds": (PLANS["cross_validation"], "R", "corrected repeated k-fold t interval", "very conservative"),
     "folds, their own error": (PLANS["cross_validation"], "the k-fold test error", "cross-validation interval, all-pairs", "its central limit theorem"),
@@ -567,6 +568,8 @@ RECOMMENDED = {
     "5 x 2": (PLANS["five_by_two"], "R", "corrected repeated k-fold t interval", "trained on 12 of 24 cases"),
     "nested": (PLANS["nested_cross_validation"], "R", "nested cross-validation", "corrects its bias"),
     "halves": (PLANS["conservative_z"], "ER", "conservative Z interval", "disjoint halves"),
+    "bootstrap": (BOOTSTRAP, "ER", "out-of-bag error", "bootstrap samples leave cases out, from which the error and its standard error follow; trained on "),
+    "bootstrap, R": (BOOTSTRAP, "R", "out-of-bag error", "the interval is about ER, and serves for R where the learner is stable; trained on "),
     "nothing shared": (resample.task_instances(64, 8, instances=4), "ER", "naive t interval", "neither training nor test cases"),
 }
 
@@ -583,7 +586,7 @@ def test_recommend_chooses_and_says_why(case):
 
 
 NONE_KNOWN = {
-    "bootstrap": (resample.bootstrap(KEY, 24, 6), "R", "a bootstrap; use the out-of-bag intervals of jaxgen.stats.estimate, or leave_out"),
+    "tested twice": (resample.from_weights(ONE, 2 * TWO), "R", "test cases that count more than once; give test weights of 0 and 1"),
     "apparent": (resample.full(24), "R", "rows tested on cases that they were trained on: the apparent error; use leave_out or nested_pairs"),
     "leave-one-out": (resample.leave_one_out(12), "R", "single test cases, from which the dependence of the models cannot be seen"),
     "series": (resample.time_blocks(24, 4), "R", "blocks of a series, whose cases depend on each other"),
@@ -602,7 +605,7 @@ NONE_KNOWN = {
 @pytest.mark.parametrize("case", NONE_KNOWN)
 def test_recommend_refuses_where_no_interval_is_known(case):
     plan, target, message = NONE_KNOWN[case]
-    with pytest.raises(ValueError, match=rf"expected a plan from which an interval for {target} is known to cover what it should, got resample\..*: {message}"):
+    with pytest.raises(ValueError, match=rf"expected a plan from which an interval for {target} is known to cover what it should, got (resample\.|given weights).*: {message}"):
         interval.recommend(drawn(plan), target)
 
 
@@ -620,13 +623,13 @@ def rows_only(losses):
 REFUSED = {
     "one row": (interval.corrected_t, SINGLE, "at least 2 resamplings to see how they vary, got 1; ask for more resamples, or use hold_out"),
     "one row, naive": (interval.naive_t, SINGLE, "at least 2 resamplings"),
-    "several rows": (interval.hold_out, SPLITS, "expected one row, tested on cases of its own, for t, got 6; take a plan of one split, or a method of jaxgen.stats.interval"),
-    "apparent": (interval.hold_out, drawn(resample.full(24)), "one tested on cases that it was trained on, or on some of them twice; take leave_out with resamples=1"),
-    "cases twice": (interval.t, drawn(resample.from_weights(ONE[:1], 2 * TWO[:1])), "on some of them twice"),
+    "several rows": (interval.hold_out, SPLITS, "expected one row, tested on cases of its own, for t, got 6 .*; take a plan of one split, or a method of jaxgen.stats.interval"),
+    "apparent": (interval.hold_out, drawn(resample.full(24)), "held out of the training, got some that were trained on; use a plan that leaves its test cases out"),
+    "cases twice": (interval.t, drawn(resample.from_weights(ONE[:1], 2 * TWO[:1])), "some that count more than once; give test weights of 0 and 1"),
     "sizes": (
         interval.t,
         drawn(resample.from_weights(np.stack([ONE[:1], ONE[:1]]), np.stack([TWO[:1], TWO[:1] + TWO[1:]])), 2),
-        r"differs between data sets; choose one of them with losses\[q\]",
+        r"1 to 2 of them in different data sets; take one at a time, as in losses\[q\]",
     ),
     "one test case": (interval.t, drawn(resample.from_weights(ONE[:1], TWO[:1])), r"at least 2 test cases for t, got shape \[1\]; test on more cases"),
     "no case": (interval.wilson, np.zeros((3, 0)), r"at least 1 test case for Wilson interval, got shape \[3, 0\]"),
@@ -654,8 +657,8 @@ REFUSED = {
         drawn(resample.leave_one_out(5)),
         "at least 2 cases in every fold for the variance within folds, got 1 .*; use all-pairs, or fewer folds",
     ),
-    "no five by two": (interval.five_by_two, drawn(PLANS["bouckaert_frank"]), "five repeats of two folds, got resample.k_fold.*; use resample.five_by_two"),
-    "ten folds": (interval.five_by_two, drawn(resample.k_fold(KEY, 24, 10)), "five repeats of two folds"),
+    "no five by two": (interval.five_by_two, drawn(PLANS["bouckaert_frank"]), "five times two halves, got resample.k_fold.*; use resample.five_by_two"),
+    "ten folds": (interval.five_by_two, drawn(resample.k_fold(KEY, 24, 10)), "five times two halves"),
     "no pairs": (interval.nested_cross_validation, SPLITS, "rows without one fold and without two, got resample.leave_out.*; use resample.nested_pairs"),
     "a pair missing": (
         interval.nested_cross_validation,

@@ -597,7 +597,7 @@ BAD = {
     "scale": (lambda: roc.interval(TWO, scale="log"), "the scale logit or identity, got 'log'"),
     "one classifier": (lambda: roc.delong(TWO), "two or more classifiers to compare, got 1; see interval for one"),
     "other weights": (lambda: roc.delong(TWO, given(c=2, counts=False)), "on the same cases, classes and test weights, got others"),
-    "alternative": (lambda: roc.delong(TWO, TWO).difference(alternative="larger"), "two-sided, greater or less, got 'larger'"),
+    "alternative": (lambda: roc.delong(TWO, TWO).difference(alternative="larger"), "two-sided, greater or less, got 'larger'; choose one of them"),
 }
 
 

@@ -208,7 +208,7 @@ OTHER_PLANS = {
     "leave_out": (resample.leave_out(KEY, N, 0.3, 6), "cases that no row tests|some cases tested more often than others"),
     "one row": (resample.leave_out(KEY, N, 0.3, 1), "cases that no row tests"),
     "time_blocks of the past": (resample.time_blocks(N, 5, past_only=True), "cases that no row tests"),
-    "nested_pairs": (resample.nested_pairs(KEY, N, 4), "some cases tested more often than others, or rows of several kinds"),
+    "nested_pairs": (resample.nested_pairs(KEY, N, 4), "rows that do not test every case once before they test one again"),
     "nested_pairs of an odd number": (resample.nested_pairs(KEY, N, 5), "rows that do not test every case once before they test one again"),
     "five_by_two in another order": (
         resample.from_weights(np.stack([HALF, HALF, 1 - HALF, 1 - HALF]), np.stack([1 - HALF, 1 - HALF, HALF, HALF])),
@@ -279,6 +279,7 @@ def test_the_interval_of_a_fractile_covers_as_often_as_it_says(p):
 
 def test_a_fractile_of_rows_of_one_design_warns():
     assert estimate.fractile(losses(resample.k_fold(KEY, N, 5)), 0.5).note.startswith("the rows belong to one design and depend on one another")
+    assert estimate.fractile(losses(resample.balanced(KEY, N, 0.25, 5)), 0.5).note.startswith("the rows belong to one design and depend on one another")
     assert estimate.fractile(losses(resample.bootstrap(KEY, N, 5)), 0.5).note == ""
 
 
@@ -305,6 +306,13 @@ def test_degenerate_cases_have_documented_values(case):
     np.testing.assert_array_equal([call().estimate, call().standard_error], [estimate, error])
 
 
+def test_equal_losses_have_no_standard_error_whatever_their_mean_is_rounded_to():
+    """The mean of 20 times 0.1 is not 0.1, so that deviations from it are not 0."""
+    equal = np.full((N, N), 0.1)
+    assert equal[0].std() > 0
+    assert estimate.cross_validation(losses(SINGLE, values=equal)).standard_error == 0
+
+
 LEFT_OUT = losses(HELD_OUT["leave_out"])
 FAILED = losses(HELD_OUT["leave_out"], failed=[2])
 TRAINED_ON = losses(resample.full(N))
@@ -320,10 +328,10 @@ BAD = {
     ),
     "trained on": (
         lambda: estimate.hold_out(TRAINED_ON),
-        "expected test cases held out of the training, got resample.full(20): rows tested on cases that they were trained on; use estimate.apparent",
+        "expected test cases held out of the training, got some that were trained on; use a plan that leaves its test cases out, or estimate.apparent (resample.full(20))",
     ),
-    "trained on, cross-validated": (lambda: estimate.cross_validation(TRAINED_ON), "held out of the training, got resample.full(20)"),
-    "tested twice": (lambda: estimate.hold_out(TWICE), "test cases that count more than once, whose losses are no independent ones; give test weights of 0 and 1"),
+    "trained on, cross-validated": (lambda: estimate.cross_validation(TRAINED_ON), "held out of the training, got some that were trained on"),
+    "tested twice": (lambda: estimate.hold_out(TWICE), "some that count more than once; give test weights of 0 and 1"),
     "one row, fractile": (lambda: estimate.fractile(losses(HELD_OUT["one row"]), 0.5), "at least 2 resamplings to describe a distribution, got 1"),
     "share as a percentage": (lambda: estimate.fractile(LEFT_OUT, 95.0), "share between 0 and 1, got 95.0"),
     "share NaN": (lambda: estimate.fractile(LEFT_OUT, float("nan")), "share between 0 and 1, got nan"),

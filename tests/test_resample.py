@@ -282,6 +282,7 @@ def test_balanced_trains_on_every_case_equally_often(seed, n, size, share):
 
 def test_balanced_trains_on_consecutive_cases_of_one_permutation():
     plan = resample.balanced(KEY, 10, fraction=0.4, resamples=10)
+    assert {name: label.tolist() for name, label in plan.labels.items()} == {"partition": [0] * 10}
     position = np.argmax((plan.train == 1) & (np.roll(plan.train, 1, axis=0) == 0), axis=0)  # a case enters where the window first reaches it
     enters = np.sort(position)
     assert enters.tolist() == list(range(10))

@@ -1,14 +1,19 @@
 """Mean and standard error of the losses of one learner, or of the differences of two: what intervals and tests share."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
 from jaxgen.result import Result
+from jaxgen.stats.rows import not_folds, overlap
 from jaxgen.types import Losses, Plan
+
+_BYTES = 2**26
+"""Memory of the bootstrap samples that are made at a time."""
 
 
 class Spread(NamedTuple):
@@ -65,24 +70,7 @@ def corrected(rows: Float[np.ndarray, "*Q R"], plan: Plan) -> Spread:
 def all_pairs(cases: Float[np.ndarray, "*Q N"]) -> Spread:
     """The mean of the losses [*Q, N] of cases, each of a model not trained on it; variance by all pairs of cases (Bayle et al. 2020, sigma_out)."""
     n = cases.shape[-1]
-    return Spread(np.asarray(cases.mean(-1)), np.asarray(cases.std(-1) / np.sqrt(n)), np.inf)
-
-
-def tested(values: Float[np.ndarray, "*Q R N"], plan: Plan) -> Float[np.ndarray, "*Q N"]:
-    """The mean loss [*Q, N] of each case over the rows that test it, from the losses [*Q, R, N].
-
-    Raises:
-      ValueError: a case that no row tests.
-    """
-    weights = plan.test.astype(np.float64)
-    if not plan.test.any(axis=-2).all():
-        raise ValueError(f"expected every case to be tested by some row, got {int((~plan.test.any(axis=-2)).sum())} that are not ({plan.scheme}); use k_fold, leave_one_out or more resamples")
-    return np.asarray(np.sum(np.where(weights > 0, weights * values, 0), axis=-2) / weights.sum(-2))
-
-
-def overlap(plan: Plan) -> bool:
-    """Whether any two rows share a case, trained or tested on: the halves of two-fold cross-validation do."""
-    return bool(np.max(np.sum((plan.train > 0) | (plan.test > 0), axis=-2)) > 1)
+    return Spread(np.asarray(cases.mean(-1)), np.asarray(_deviation(cases, 0) / np.sqrt(n)), np.inf)
 
 
 def refuse_unfit(plan: Plan) -> None:
@@ -104,6 +92,36 @@ def refuse_unfit(plan: Plan) -> None:
         trouble = "rows that share no case, which need no correction; use paired_t"
     if trouble:
         raise ValueError(f"expected random splits or folds for the corrected t-test, got {plan.scheme}: {trouble}")
+
+
+def caution(plan: Plan) -> str:
+    """What to say of a correction for random splits or folds: of rows that leave out different shares, or that cut one permutation; empty if there is nothing.
+
+    Of 3000 data sets with two equally good learners, 40 or 100 cases and 8 to 100 balanced splits, the corrected t-test at 5 % rejected in 1.8 % (20 splits
+    that leave out a tenth) to 8.6 % (as many splits as cases), and in 4.4 to 6.1 % where the splits were random (simulated).
+    """
+    each = plan.test_sizes / plan.train_sizes
+    unequal = "" if each.min() == each.max() else f"n2/n1 differs between rows ({each.min():.3g} to {each.max():.3g}); its mean was used"
+    cut = "balanced splits are no random ones, for which the correction is made: it errs to either side, to the unsafe one where there are as many as cases; use leave_out"
+    return joined(unequal, cut if "partition" in plan.labels and not_folds(plan) else "")
+
+
+def bootstrapped(values: Float[np.ndarray, "*Q N"], statistic: Callable[..., Any], method: str, resamples: int, seed: int, level: float, alternative: str = "two-sided"):
+    """SciPy's bootstrap of a statistic of N values [*Q, N], the same cases drawn from each of the Q; data without spread are for the caller to see."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", scipy.stats.DegenerateDataWarning)
+        return scipy.stats.bootstrap(
+            (values,),
+            statistic,
+            n_resamples=resamples,
+            batch=max(1, _BYTES // (8 * values.size)),
+            vectorized=True,
+            axis=-1,
+            confidence_level=level,
+            alternative=alternative,
+            method=method,
+            rng=np.random.default_rng(seed),
+        )
 
 
 def as_result(
@@ -135,18 +153,6 @@ def joined(*notes: str) -> str:
     return "; ".join(note for note in notes if note)
 
 
-def every_case(losses: Losses) -> Float[np.ndarray, "*Q R N"]:
-    """The losses of every row on every case, [*Q, R, N], in double precision.
-
-    Raises:
-      ValueError: only the means of rows were kept, or a row failed.
-    """
-    if losses.values is None:
-        raise ValueError(f"expected the losses of every case, got the means of rows only ({losses.plan.scheme}); assess with keep='cases'")
-    _ = losses.g
-    return losses.values.astype(np.float64, copy=False)
-
-
 def require_level(level: float) -> None:
     """Raises ValueError unless 0 < level < 1."""
     if not 0 < level < 1:
@@ -156,9 +162,9 @@ def require_level(level: float) -> None:
 def require_alternative(alternative: str) -> None:
     """Raises ValueError unless it is one of the three."""
     if alternative not in ("two-sided", "greater", "less"):
-        raise ValueError(f"expected the alternative two-sided, greater or less, got {alternative!r}; greater means that the second learner has the greater error")
+        raise ValueError(f"expected the alternative two-sided, greater or less, got {alternative!r}; choose one of them")
 
 
-def _deviation(rows: Float[np.ndarray, "*Q R"]) -> Float[np.ndarray, "*Q"]:
-    """Standard deviation with divisor R - 1, exactly 0 where all values are equal."""
-    return np.asarray(np.where(np.ptp(rows, axis=-1) == 0, 0.0, rows.std(-1, ddof=1)))
+def _deviation(rows: Float[np.ndarray, "*Q R"], ddof: int = 1) -> Float[np.ndarray, "*Q"]:
+    """Standard deviation with divisor R - ddof, exactly 0 where all values are equal."""
+    return np.asarray(np.where(np.ptp(rows, axis=-1) == 0, 0.0, rows.std(-1, ddof=ddof)))

@@ -64,7 +64,7 @@ class Comparison:
     def __str__(self) -> str:
         head = f"{self.method} ({self.source}): G of {self.second} minus G of {self.first}"
         body = self._of_many() if self.estimate.ndim else self._of_one()
-        return "\n  ".join([head, body, f"about {self.target}", *([f"beware: {self.note}"] if self.note else [])])
+        return "\n  ".join([head, body, f"about {self.target}", *([f"note: {self.note}"] if self.note else [])])
 
     def _of_many(self) -> str:
         said = f"{len(self.estimate)} data sets, median difference {np.median(self.estimate):.5g}"

@@ -12,7 +12,8 @@ from jaxtyping import Float
 
 from jaxgen.result import Result, point
 from jaxgen.stats.compare.comparison import Comparison, of_spread, of_test, require_same
-from jaxgen.stats.spread import dropped, every_case, independent
+from jaxgen.stats.rows import every_case
+from jaxgen.stats.spread import dropped, independent
 from jaxgen.types import Losses, Plan
 
 SOURCE = "Rasmussen et al. 1996, The DELVE manual"

@@ -14,7 +14,8 @@ import scipy.stats
 from jaxtyping import Float
 
 from jaxgen.stats.compare.comparison import require_same
-from jaxgen.stats.spread import dropped, every_case, joined, overlap, require_level
+from jaxgen.stats.rows import cases_of_row, overlap
+from jaxgen.stats.spread import dropped, joined, require_level
 from jaxgen.types import Losses
 
 Blocks = Sequence[Losses] | Float[np.ndarray, "B L"]
@@ -244,16 +245,10 @@ def cases(losses: Blocks, row: int | None = None, labels: Sequence[str] | None =
     if isinstance(losses, np.ndarray):
         return _checked(Table(losses, (), "given", f"{len(losses)} test cases"), labels, "test cases")
     aligned(losses)
-    first, chosen = losses[0], row or 0
+    first = losses[0]
     if first.sets is not None:
         raise ValueError(f"expected the losses of one data set, got those of {first.sets}; choose one with losses[q]")
-    if (row is None and first.resamples != 1) or not 0 <= chosen < first.resamples:
-        raise ValueError(f"expected one row of the plan, got row={row} of {first.resamples}; give its number, from 0 to {first.resamples - 1}")
-    train, test = first.train[chosen], first.test[chosen]
-    if np.any((train > 0) & (test > 0)) or test.max() > 1:
-        trouble = "some that count more than once; give test weights of 0 and 1" if test.max() > 1 else "some that were trained on; use a plan that leaves its test cases out"
-        raise ValueError(f"expected test cases held out of the training, got {trouble} ({first.plan.scheme}, row {chosen})")
-    values = np.stack([every_case(one)[chosen, test > 0] for one in losses], axis=-1)
+    values = np.stack([cases_of_row(one, row) for one in losses], axis=-1)
     return _checked(Table(values, tuple(one.learner for one in losses), first.loss, f"{len(values)} test cases", dropped(first)), labels, "test cases")
 
 
@@ -263,6 +258,13 @@ def aligned(losses: Sequence[Losses]) -> None:
         raise ValueError(f"expected at least 2 learners, got {len(losses)}; give the losses of each")
     for one in losses[1:]:
         require_same(losses[0], one)
+
+
+def named(labels: Sequence[str] | None, learners: tuple[str, ...]) -> tuple[str, ...]:
+    """The labels, or else the learners' own texts; ValueError if there are more or fewer."""
+    if labels is not None and len(labels) != len(learners):
+        raise ValueError(f"expected {len(learners)} labels, one a learner, got {len(labels)}; correct them")
+    return tuple(learners if labels is None else labels)
 
 
 def _table(losses: Blocks, labels: Sequence[str] | None) -> Table:
@@ -279,17 +281,14 @@ def _table(losses: Blocks, labels: Sequence[str] | None) -> Table:
 
 
 def _checked(table: Table, labels: Sequence[str] | None, blocks: str) -> Table:
-    """With labels; refuses a table that is too small or not finite, and warns where there are two learners."""
+    """With labels; refuses a table that is too small or not finite."""
     values = np.asarray(table.values, np.float64)
     if values.ndim != 2 or len(values) < 2 or values.shape[1] < 2:
         raise ValueError(f"expected losses of at least 2 {blocks} and 2 learners, got shape {list(values.shape)}; give more, the learners on the last axis")
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
         raise ValueError(f"expected finite losses, got {len(bad)} that are not, the first at {bad[0].tolist()}; leave out those {blocks}")
-    learners = tuple(labels or table.learners or [str(number + 1) for number in range(values.shape[1])])
-    if len(learners) != values.shape[1]:
-        raise ValueError(f"expected {values.shape[1]} labels, one a learner, got {len(learners)}; correct them")
-    return table._replace(values=values, learners=learners)
+    return table._replace(values=values, learners=named(labels, table.learners or tuple(str(number + 1) for number in range(values.shape[1]))))
 
 
 def _chi_square(ranks: Float[np.ndarray, "B L"]) -> tuple[float, float]:
@@ -317,4 +316,4 @@ def _ranking(result: Omnibus | RankDifferences) -> str:
 
 
 def _lines(head: str, test: str, ranking: str, note: str) -> str:
-    return "\n  ".join([head, test, ranking, *([f"beware: {note}"] if note else [])])
+    return "\n  ".join([head, test, ranking, *([f"note: {note}"] if note else [])])

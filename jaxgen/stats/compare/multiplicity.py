@@ -15,7 +15,7 @@ import scipy.stats
 from jaxtyping import Bool, Float, Int
 
 from jaxgen.draw import counts, require
-from jaxgen.stats.compare.many import Blocks, aligned, cases
+from jaxgen.stats.compare.many import Blocks, aligned, cases, named
 from jaxgen.stats.spread import independent, joined, require_level
 from jaxgen.types import Losses
 
@@ -99,7 +99,7 @@ class Pairs:
             frame = self.to_frame().drop(columns=["level", "unit", "method", "adjustment"])
             limits = f"; joint {self.level:.0%} limits" if "lower" in frame else ""
             body = f"adjusted p-values: {self.adjustment}{limits}\n" + frame.to_string(index=False, float_format=lambda v: f"{v:.4g}")
-        return "\n".join([head, *body.split("\n"), f"about {self.target}", *([f"beware: {self.note}"] if self.note else [])]).replace("\n", "\n  ")
+        return "\n".join([head, *body.split("\n"), f"about {self.target}", *([f"note: {self.note}"] if self.note else [])]).replace("\n", "\n  ")
 
 
 def holm(p_values: PValues) -> Float[np.ndarray, "*Q P"]:
@@ -185,7 +185,7 @@ def pairwise(losses: Sequence[Losses], test: Callable[[Losses, Losses], Any], ad
     unsaid = {"method": name, "source": "given test", "target": "the differences of the test"}
     method, source, target = (getattr(results[0], part, default) for part, default in unsaid.items())
     note = joined(*dict.fromkeys(getattr(one, "note", "") for one in results))
-    names, none = _labels(labels, tuple(one.learner for one in losses)), np.full(p.shape, np.nan)
+    names, none = named(labels, tuple(one.learner for one in losses)), np.full(p.shape, np.nan)
     return Pairs(method, source, keeps, target, losses[0].loss, names, first, second, estimate, statistic, p, adjustment(p), none, none, level, note)
 
 
@@ -271,12 +271,6 @@ def _pairs(learners: int, against: int | None) -> tuple[Int[np.ndarray, "P"], In
     require("against", against, 0, learners - 1, "the position of a learner")
     others = np.delete(np.arange(learners), against)
     return np.full_like(others, against), others
-
-
-def _labels(labels: Sequence[str] | None, learners: tuple[str, ...]) -> tuple[str, ...]:
-    if labels is not None and len(labels) != len(learners):
-        raise ValueError(f"expected {len(learners)} labels, one a learner, got {len(labels)}; correct them")
-    return tuple(labels or learners)
 
 
 def _probabilities(p_values: PValues) -> Float[np.ndarray, "*Q P"]:

@@ -6,7 +6,8 @@ from jaxtyping import Float
 
 from jaxgen.draw import require
 from jaxgen.stats.compare.comparison import Comparison, of_spread, of_test, require_same
-from jaxgen.stats.spread import every_case, independent, require_alternative
+from jaxgen.stats.rows import cases_of_row
+from jaxgen.stats.spread import independent, require_alternative
 from jaxgen.types import Losses
 
 
@@ -91,25 +92,7 @@ def permutation(first: Losses, second: Losses, alternative: str = "two-sided", r
 def _tested(first: Losses, second: Losses, row: int | None, least: int = 1) -> tuple[Float[np.ndarray, "*Q n"], Float[np.ndarray, "*Q n"]]:
     """The losses of both learners on the test cases of one row."""
     require_same(first, second)
-    plan, chosen = first.plan, row or 0
-    if (row is None and plan.resamples != 1) or not 0 <= chosen < plan.resamples:
-        raise ValueError(f"expected one row, whose test cases are compared, got row={row} of {plan.resamples}; give its number, from 0 to {plan.resamples - 1}")
-    train, test = plan.train[..., chosen, :], plan.test[..., chosen, :]
-    sizes, trouble = (test > 0).sum(-1), ""
-    if np.any((train > 0) & (test > 0)):
-        trouble = "some that were trained on; use a plan that leaves its test cases out"
-    elif test.max() > 1:
-        trouble = "some that count more than once; give test weights of 0 and 1"
-    elif sizes.min() != sizes.max():
-        trouble = f"{sizes.min()} to {sizes.max()} of them in different data sets; compare one at a time, as in first[q]"
-    elif sizes.min() < least:
-        trouble = f"{sizes.min()}; leave more of them out"
-    if trouble:
-        raise ValueError(f"expected at least {least} test case{'s' * (least > 1)} held out of the training, got {trouble} ({plan.scheme}, row {chosen})")
-    values = [every_case(one)[..., chosen, :] for one in (first, second)]
-    kept = np.broadcast_to(test > 0, values[0].shape)
-    one, other = (value[kept].reshape(*value.shape[:-1], -1) for value in values)
-    return one, other
+    return cases_of_row(first, row, least), cases_of_row(second, row, least)
 
 
 def _target(losses: Losses, row: int | None) -> str:

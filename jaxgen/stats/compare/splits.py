@@ -6,7 +6,8 @@ from jaxtyping import Float
 
 from jaxgen.result import Result
 from jaxgen.stats.compare.comparison import Comparison, differences, of_spread, of_test, require_same
-from jaxgen.stats.spread import Spread, all_pairs, corrected, dropped, every_case, independent, overlap, require_level, tested
+from jaxgen.stats.rows import divisions, every_case, not_folds, overlap, ten_halves, tested
+from jaxgen.stats.spread import Spread, all_pairs, caution, corrected, dropped, independent, require_level
 from jaxgen.types import Losses, Plan
 
 SAME_SIZE = "the mean difference over training sets of this size"
@@ -52,7 +53,7 @@ def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", l
         rows that share no case.
     """
     spread = corrected(differences(first, second), first.plan)
-    return of_spread(("corrected resampled t-test", "Nadeau & Bengio 2003", SAME_SIZE), first, second, spread, alternative, level, _ratios(first.plan))
+    return of_spread(("corrected resampled t-test", "Nadeau & Bengio 2003", SAME_SIZE), first, second, spread, alternative, level, caution(first.plan))
 
 
 def bayesian_t(first: Losses, second: Losses, rope: float = 0.0, level: float = 0.95) -> Comparison:
@@ -82,7 +83,7 @@ def bayesian_t(first: Losses, second: Losses, rope: float = 0.0, level: float = 
     lower, upper = spread.limits(level)
     numbers = (spread.estimate, spread.standard_error, float(spread.df), spread.test()[0], np.full(left.shape, np.nan), lower, upper)
     describe = ("correlated Bayesian t-test", "Corani & Benavoli 2015", SAME_SIZE)
-    return Comparison(*describe, first.learner, second.learner, *numbers, "two-sided", level, _ratios(first.plan), parts=parts)
+    return Comparison(*describe, first.learner, second.learner, *numbers, "two-sided", level, caution(first.plan), parts=parts)
 
 
 def k_fold_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
@@ -125,7 +126,7 @@ def corrected_k_fold_t(first: Losses, second: Losses, alternative: str = "two-si
     note = "with a single repeat it rejects far less often than its level, so real differences stay unseen; ask for repeats" if _repeats(first.plan) == 1 else ""
     spread = corrected(change, first.plan)
     describe = ("corrected repeated k-fold t-test", "Bouckaert & Frank 2004", SAME_SIZE)
-    return of_spread(describe, first, second, spread, alternative, level, note or _ratios(first.plan))
+    return of_spread(describe, first, second, spread, alternative, level, note or caution(first.plan))
 
 
 def five_by_two_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
@@ -142,7 +143,7 @@ def five_by_two_t(first: Losses, second: Losses, alternative: str = "two-sided",
     Raises:
       ValueError: different plans or losses, failed rows, an unknown alternative or level, or a plan without labels of five repeats of two folds.
     """
-    p = _five_by_two(first, second)
+    p = ten_halves(differences(first, second), first.plan)
     spread = Spread(p[..., 0, 0], np.asarray(np.sqrt(_squares(p) / 5)), 5)
     parts = {"mean of all ten": np.asarray(p.mean((-2, -1)))}
     note = "its numerator is one of the ten differences and depends on the order of the halves; five_by_two_f uses all"
@@ -160,7 +161,7 @@ def five_by_two_f(first: Losses, second: Losses) -> Comparison:
     Raises:
       ValueError: different plans or losses, failed rows, or a plan without labels of five repeats of two folds.
     """
-    p = _five_by_two(first, second)
+    p = ten_halves(differences(first, second), first.plan)
     with np.errstate(divide="ignore", invalid="ignore"):
         f = np.where((p == 0).all((-2, -1)), 0.0, np.sum(p**2, axis=(-2, -1)) / (2 * _squares(p)))
     estimate = np.asarray(p.mean((-2, -1)))
@@ -240,31 +241,12 @@ def probability_interval(first: Losses, second: Losses, level: float = 0.95) -> 
     return Result("share of splits, Wilson's interval", "Larsen & Hansen 1995; Wilson 1927", target, unit, "", p, error, df, lower, upper, level, note=dropped(first))
 
 
-def _ratios(plan: Plan) -> str:
-    """A note if the rows leave out different shares."""
-    ratios = plan.test_sizes / plan.train_sizes
-    return "" if ratios.min() == ratios.max() else f"n2/n1 differs between rows ({ratios.min():.3g} to {ratios.max():.3g}); its mean was used"
-
-
 def _repeats(plan: Plan) -> int:
     """How often every case is tested; ValueError unless the rows are divisions of all cases into folds."""
-    repeats = max(int(plan.test[..., 0].sum(-1).max()), 1)
-    divided = plan.resamples % repeats == 0 and (plan.train == 1 - plan.test).all()
-    if not divided or (plan.test.reshape(*plan.test.shape[:-2], repeats, -1, plan.n).sum(-2) != 1).any():
-        raise ValueError(f"expected folds, where each repeat tests every case once and every row trains on all that it does not test, got {plan.scheme}; use resample.k_fold")
-    return repeats
-
-
-def _five_by_two(first: Losses, second: Losses) -> Float[np.ndarray, "*Q 5 2"]:
-    """The differences p_ij of repeat i, fold j."""
-    change, plan = differences(first, second), first.plan
-    repeat, fold = (plan.labels.get(name, np.zeros(plan.resamples, np.int64)) for name in ("repeat", "fold"))
-    order = np.lexsort((fold, repeat))
-    tests = plan.test[..., order, :]
-    labelled = plan.resamples == 10 and len(np.unique(repeat)) == 5 and (np.diff(repeat[order].reshape(5, 2)) == 0).all()
-    if not labelled or (tests[..., ::2, :] + tests[..., 1::2, :] != 1).any() or (plan.train != 1 - plan.test).any():
-        raise ValueError(f"expected 10 rows with the labels repeat and fold, five times two halves, got {plan.scheme}; use resample.five_by_two")
-    return change[..., order].reshape(*change.shape[:-1], 5, 2)
+    if trouble := not_folds(plan):
+        expected = "folds, where each repeat tests every case once and every row trains on all that it does not test"
+        raise ValueError(f"expected {expected}, got {plan.scheme}: {trouble}; use resample.k_fold")
+    return int(divisions(plan).max()) + 1
 
 
 def _squares(p: Float[np.ndarray, "*Q 5 2"]) -> Float[np.ndarray, "*Q"]:

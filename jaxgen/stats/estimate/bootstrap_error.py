@@ -9,7 +9,8 @@ from jaxtyping import Float, Int
 
 from jaxgen import loss as losses_of_cases
 from jaxgen.result import Result
-from jaxgen.stats.spread import Spread, as_result, every_case
+from jaxgen.stats.rows import every_case
+from jaxgen.stats.spread import Spread, as_result
 from jaxgen.types import Loss, Losses
 
 PAIRS = 2**20

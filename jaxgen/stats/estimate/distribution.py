@@ -8,6 +8,7 @@ import scipy.special
 import scipy.stats
 from jaxtyping import Float
 
+from jaxgen.stats.spread import require_level
 from jaxgen.types import Losses
 
 Rows = Losses | Float[np.ndarray, "*Q R"]
@@ -234,8 +235,7 @@ def ecdf(g: Rows, level: float = 0.95) -> Ecdf:
     Raises:
       ValueError: a failed row, a value that is not finite, fewer than 2 resamplings, or a level outside (0, 1).
     """
-    if not 0 < level < 1:
-        raise ValueError(f"expected a level between 0 and 1, got {level}; give 0.95 for 95 %")
+    require_level(level)
     values = _values(g)
     return Ecdf(np.sort(values, axis=-1), float(np.sqrt(np.log(2 / (1 - level)) / (2 * values.shape[-1]))), level)
 

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from jaxgen.result import Result, point
 from jaxgen.stats.estimate.learning_curve import one_kind
+from jaxgen.stats.rows import every_case, within
 from jaxgen.types import Losses
 
 
@@ -99,11 +100,9 @@ def empirical_fraction(losses: Sequence[Losses]) -> Fractions:
     losses = one_kind(losses, 2)[::-1]
     found = []
     for one in losses:
-        weights = one.test.astype(np.float64)
-        counts = weights.sum(-1)
-        if counts.min() < 2:
+        if one.plan.test_sizes.min() < 2:
             raise ValueError(f"expected 2 or more test cases in each row, got 1 in some of {one.plan.scheme}; leave out more")
-        square = np.where(weights > 0, weights * (np.asarray(one.values, np.float64) - one.g[..., None]) ** 2, 0).sum(-1) / (counts - 1) / counts
+        square = within(every_case(one), one.plan) / one.plan.test_sizes
         found.append((square.mean(-1), square.std(-1, ddof=1) / np.sqrt(one.resamples)))
     error, noise = (np.stack(numbers, axis=-1) for numbers in zip(*found, strict=True))
     fractions = np.array([one.plan.test_sizes.mean() / one.plan.n for one in losses])

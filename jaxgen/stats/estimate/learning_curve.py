@@ -11,7 +11,8 @@ from jaxtyping import Float
 
 from jaxgen.result import Result
 from jaxgen.stats.estimate.bootstrap_error import apparent_error
-from jaxgen.stats.spread import Spread, dropped, every_case, joined, require_level, tested
+from jaxgen.stats.rows import every_case, tested
+from jaxgen.stats.spread import Spread, dropped, joined, require_level
 from jaxgen.types import Losses
 
 LEAST, MOST = 0.05, 5.0
@@ -155,7 +156,7 @@ class Curve:
             body = [f"n = {size:g}: {error:.5g}, standard error {spread:.3g}" for size, error, spread in zip(self.sizes, self.error, self.standard_error, strict=True)]
             a, b, c = self.parameters
             body += [f"error = {a:.5g} + {b:.5g} n^-{c:.4g}"]
-        return "\n  ".join([head, *body, *([f"beware: {self.note}"] if self.note else [])])
+        return "\n  ".join([head, *body, *([f"note: {self.note}"] if self.note else [])])
 
 
 def inverse_curve(losses: Sequence[Losses], standard_error: str = "jackknife") -> Curve:
@@ -303,7 +304,7 @@ def _require_splits(losses: Losses, standard_error: str) -> None:
     if standard_error not in ("jackknife", "cases"):
         raise ValueError(f'expected standard_error "jackknife" or "cases", got {standard_error!r}; choose one of these')
     regular = plan.train_sizes.min() == plan.train_sizes.max() <= plan.n - 2 and np.array_equal(plan.test, plan.train == 0)
-    if standard_error == "jackknife" and (plan.labels or "balanced(" in plan.scheme or not regular):
+    if standard_error == "jackknife" and (plan.labels or not regular):
         raise ValueError(f'expected random splits that leave out the same number of cases, at least 2, for the jackknife, got {plan.scheme}; use leave_out, or standard_error="cases"')
 
 

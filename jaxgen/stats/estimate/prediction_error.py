@@ -5,12 +5,12 @@ Each returns a `Result` that names what it is about. Intervals with a level that
 
 import numpy as np
 import scipy.stats
-from jaxtyping import Float, Int
 
 from jaxgen.result import Result, point
 from jaxgen.stats.estimate.distribution import ecdf
-from jaxgen.stats.spread import all_pairs, dropped, every_case, joined, require_level, tested
-from jaxgen.types import Losses, Plan
+from jaxgen.stats.rows import divisions, held_out, not_folds, span, tested, within
+from jaxgen.stats.spread import all_pairs, dropped, joined, require_level
+from jaxgen.types import Losses
 
 
 def apparent(losses: Losses) -> Result:
@@ -49,16 +49,12 @@ def hold_out(losses: Losses) -> Result:
     Raises:
       ValueError: a failed row, losses without cases, or test cases that were trained on or count more than once.
     """
-    values, plan = held_out(losses), losses.plan
-    sizes = plan.test_sizes
-    mean = _over_tests(values, plan) / sizes
-    squares = _over_tests(np.square(np.where(plan.test > 0, values, 0) - mean[..., None]), plan)
-    error = np.sqrt(np.where(sizes > 1, squares / np.maximum(sizes - 1, 1) / sizes, np.nan))
-    n1, rows = _span(plan.train_sizes), losses.resamples
+    variance, plan = within(held_out(losses), losses.plan), losses.plan
+    n1, rows = span(plan.train_sizes), losses.resamples
     target = f"the risk of the model trained on {n1} cases" if rows == 1 else f"the mean risk of the {rows} models trained on {n1} cases"
     note = "" if rows == 1 else "the standard error is that of a single hold-out, an upper limit for the mean of several"
     describe = ("hold-out", "Larsen & Hansen 1995, eq. 7", target, losses.loss, losses.learner)
-    return point(*describe, np.asarray(mean.mean(-1)), np.asarray(np.sqrt(np.square(error).mean(-1))), note=joined(note, dropped(losses)))
+    return point(*describe, np.asarray(losses.g.mean(-1), np.float64), np.asarray(np.sqrt((variance / plan.test_sizes).mean(-1))), note=joined(note, dropped(losses)))
 
 
 def cross_validation(losses: Losses) -> Result:
@@ -76,7 +72,11 @@ def cross_validation(losses: Losses) -> Result:
       ValueError: a failed row, losses without cases, or a plan whose rows are no folds.
     """
     values = held_out(losses)
-    folds, repeats = _folds(losses.plan)
+    if trouble := not_folds(losses.plan, complete=False):
+        remedy = "use k_fold or leave_one_out, or estimate.hold_out for other splits"
+        raise ValueError(f"expected folds that test every case once in each repeat, got {losses.plan.scheme}: {trouble}; {remedy}")
+    repeats = int(divisions(losses.plan).max()) + 1
+    folds = losses.resamples // repeats
     spread = all_pairs(tested(values, losses.plan))
     name = "leave-one-out" if folds == losses.plan.n else f"{folds}-fold"
     shape = spread.estimate.shape
@@ -132,56 +132,3 @@ def fractile(losses: Losses, p: float, level: float = 0.95) -> Result:
     return Result(
         f"{p:.4g} fractile", "Conover 1999", target, losses.loss, losses.learner, np.asarray(estimate), none, none, bounded[..., low], bounded[..., high], level, parts, note
     )
-
-
-def held_out(losses: Losses) -> Float[np.ndarray, "*Q R N"]:
-    """The losses of every case [*Q, R, N] in float64, of a plan that holds its test cases out.
-
-    Raises:
-      ValueError: a failed row, losses without cases, or test cases that were trained on or count more than once.
-    """
-    require_held_out(losses.plan)
-    return every_case(losses)
-
-
-def require_held_out(plan: Plan) -> None:
-    """Raises ValueError for test cases that were trained on or count more than once."""
-    trouble = ""
-    if np.any((plan.train > 0) & (plan.test > 0)):
-        trouble = "rows tested on cases that they were trained on; use estimate.apparent for these"
-    elif plan.test.max() > 1:
-        trouble = "test cases that count more than once, whose losses are no independent ones; give test weights of 0 and 1"
-    if trouble:
-        raise ValueError(f"expected test cases held out of the training, got {plan.scheme}: {trouble}")
-
-
-def _over_tests(values: Float[np.ndarray, "*Q R N"], plan: Plan) -> Float[np.ndarray, "*Q R"]:
-    """The sum of the values of the test cases of each row."""
-    return np.asarray(np.sum(np.where(plan.test > 0, values, 0), axis=-1))
-
-
-def _folds(plan: Plan) -> tuple[int, int]:
-    """Folds and repeats of a plan, or the reason why its rows are no folds."""
-    times = plan.test.sum(axis=-2)
-    repeats = int(times.flat[0])
-    trouble = ""
-    if plan.train.max() > 1:
-        trouble = "cases drawn more than once (a bootstrap)"
-    elif times.min() == 0:
-        trouble = "cases that no row tests"
-    elif times.max() > repeats or plan.resamples % repeats:
-        trouble = "some cases tested more often than others, or rows of several kinds"
-    else:
-        blocks = plan.test.reshape(*plan.test.shape[:-2], repeats, -1, plan.n)
-        trouble = "" if (blocks.sum(axis=-2) == 1).all() else "rows that do not test every case once before they test one again"
-    if trouble:
-        raise ValueError(
-            f"expected folds that test every case once in each repeat, got {plan.scheme}: {trouble}; use k_fold or leave_one_out, or estimate.hold_out for other splits"
-        )
-    return plan.resamples // repeats, repeats
-
-
-def _span(sizes: Int[np.ndarray, "*Q R"]) -> str:
-    """A size, or the smallest and the largest."""
-    low, high = int(sizes.min()), int(sizes.max())
-    return str(low) if low == high else f"{low} to {high}"

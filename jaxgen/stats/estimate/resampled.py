@@ -16,8 +16,8 @@ from jaxtyping import Bool, Float, Int
 
 from jaxgen.draw import require
 from jaxgen.result import Result, point
-from jaxgen.stats.estimate.prediction_error import held_out, require_held_out
-from jaxgen.stats.spread import dropped, joined, require_level
+from jaxgen.stats.rows import cases_of_row, require_held_out
+from jaxgen.stats.spread import bootstrapped, dropped, joined, require_level
 from jaxgen.types import Losses
 
 Statistic = Callable[..., Any]
@@ -45,9 +45,7 @@ def bootstrap(values: Float[np.ndarray, "*Q N"], seed: int, statistic: Statistic
     values = _checked(values)
     require("resamples", resamples, 2)
     require_level(level)
-    few = max(1, 2**20 // values.size)  # a batch of 8 MB
-    options: dict[str, Any] = {"n_resamples": resamples, "batch": few, "confidence_level": level, "method": "percentile", "random_state": np.random.default_rng(seed)}
-    drawn = scipy.stats.bootstrap((values,), statistic, vectorized=True, axis=-1, **options)
+    drawn = bootstrapped(values, statistic, "percentile", resamples, seed, level)
     none, interval = np.full(values.shape[:-1], np.nan), drawn.confidence_interval
     numbers = [np.asarray(number, np.float64) for number in (statistic(values, axis=-1), drawn.standard_error, none, interval.low, interval.high)]
     parts = {"average": np.asarray(drawn.bootstrap_distribution.mean(-1), np.float64)}
@@ -251,8 +249,7 @@ def row_losses(losses: Losses, row: int = 0) -> Float[np.ndarray, " n"]:
     """
     if losses.sets is not None:
         raise ValueError(f"expected the losses of one data set, got those of {losses.sets}; choose one with losses[q]")
-    require("row", row, 0, losses.resamples - 1, "the last row")
-    return held_out(losses)[row, losses.test[row] > 0]
+    return cases_of_row(losses, row)
 
 
 def _equal_spread(rows: list[Float[np.ndarray, "_"]]) -> float:

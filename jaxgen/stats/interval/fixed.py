@@ -1,22 +1,20 @@
 """Intervals for the risk of one trained model, from its losses on cases that it was not trained on."""
 
-import warnings
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
 from jaxgen.result import Result
-from jaxgen.stats.spread import Spread, dropped, every_case, independent, joined, require_alternative, require_level
+from jaxgen.stats.rows import cases_of_row
+from jaxgen.stats.spread import Spread, bootstrapped, dropped, independent, joined, require_alternative, require_level
 from jaxgen.types import Losses
 
 Cases = Losses | Float[np.ndarray, "*Q N"]
 """Losses of one row, whose test cases are used, or the losses [*Q, N] of N independent test cases themselves."""
 
 KINDS = ("percentile", "basic", "bca", "studentised")
-_BYTES = 2**26
-"""Memory of the resamples that are made at a time."""
 
 
 def wald(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> Result:
@@ -117,7 +115,8 @@ def bootstrap(losses: Cases, kind: str = "bca", resamples: int = 9999, seed: int
     cases = _tested(losses, "bootstrap", least=2)
     spread = independent(cases.values)
     settings = (resamples, seed, level, alternative)
-    limits = _studentised(cases.values, spread, *settings) if kind == "studentised" else _resampled(cases.values, np.mean, kind, *settings).confidence_interval
+    with np.errstate(divide="ignore", invalid="ignore"):  # of data without spread, whose limits are documented, or refused
+        limits = _studentised(cases.values, spread, *settings) if kind == "studentised" else bootstrapped(cases.values, np.mean, kind, *settings).confidence_interval
     flat = spread.standard_error == 0
     lower, upper = (np.where(flat & ~np.isinf(end), spread.estimate, end) for end in limits)
     none = int((np.isnan(lower) | np.isnan(upper)).sum())
@@ -154,20 +153,11 @@ def _tested(losses: Cases, method: str, least: int = 1) -> _Tested:
 
 def _of_row(losses: Losses, method: str) -> _Tested:
     """The test cases of the only row."""
-    plan = losses.plan
-    values = every_case(losses)
-    trouble = ""
     if losses.resamples != 1:
-        trouble = f"{losses.resamples}; take a plan of one split, or a method of jaxgen.stats.interval for resampled rows"
-    elif np.any((plan.train > 0) & (plan.test > 0)) or plan.test.max() > 1:
-        trouble = "one tested on cases that it was trained on, or on some of them twice; take leave_out with resamples=1"
-    elif plan.test_sizes.min() != plan.test_sizes.max():
-        trouble = "one whose number of test cases differs between data sets; choose one of them with losses[q]"
-    if trouble:
-        raise ValueError(f"expected one row, tested on cases of its own, for {method}, got {trouble} ({plan.scheme})")
-    tested = np.broadcast_to(plan.test[..., 0, :] > 0, values[..., 0, :].shape)
-    kept = values[..., 0, :][tested].reshape(*tested.shape[:-1], -1)
-    return _Tested(kept, losses.loss, losses.learner, f"R of the model trained on the {int(plan.train_sizes.flat[0])} training cases", dropped(losses))
+        remedy = "take a plan of one split, or a method of jaxgen.stats.interval for resampled rows"
+        raise ValueError(f"expected one row, tested on cases of its own, for {method}, got {losses.resamples} ({losses.plan.scheme}); {remedy}")
+    target = f"R of the model trained on the {int(losses.plan.train_sizes.flat[0])} training cases"
+    return _Tested(cases_of_row(losses), losses.loss, losses.learner, target, dropped(losses))
 
 
 def _rate(cases: _Tested) -> Float[np.ndarray, "*Q"]:
@@ -196,25 +186,16 @@ def _studentised(cases: Float[np.ndarray, "*Q N"], spread: Spread, resamples: in
 
     def pivot(sample, axis):
         mean, error = sample.mean(axis), sample.std(axis, ddof=1) / np.sqrt(sample.shape[axis])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            difference = mean - (spread.estimate[..., None] if mean.ndim > spread.estimate.ndim else spread.estimate)
-            return np.where(difference == 0, 0.0, difference / error)
+        difference = mean - (spread.estimate[..., None] if mean.ndim > spread.estimate.ndim else spread.estimate)
+        return np.where(difference == 0, 0.0, difference / error)
 
-    law = _resampled(cases, pivot, "percentile", resamples, seed, level, "two-sided").bootstrap_distribution
+    law = bootstrapped(cases, pivot, "percentile", resamples, seed, level).bootstrap_distribution
     tail = (1 - level) / 2 if alternative == "two-sided" else 1 - level
     low, high = (np.quantile(law, share, axis=-1, method="inverted_cdf") for share in (tail, 1 - tail))
     reach = [np.where(spread.standard_error > 0, end * spread.standard_error, 0.0) for end in (high, low)]
     lower = np.full_like(spread.estimate, -np.inf) if alternative == "less" else spread.estimate - reach[0]
     upper = np.full_like(spread.estimate, np.inf) if alternative == "greater" else spread.estimate - reach[1]
     return lower, upper
-
-
-def _resampled(cases: Float[np.ndarray, "*Q N"], statistic, method: str, resamples: int, seed: int, level: float, alternative: str):
-    """SciPy's bootstrap of a statistic."""
-    options: dict[str, Any] = {"n_resamples": resamples, "batch": max(1, _BYTES // (8 * cases.size)), "random_state": np.random.default_rng(seed)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of data without spread, whose limits are documented, or refused
-        return scipy.stats.bootstrap((cases,), statistic, axis=-1, vectorized=True, method=method, confidence_level=level, alternative=alternative, **options)
 
 
 def _result(cases: _Tested, describe: tuple[str, str], spread: Spread, lower, upper, level: float, note: str = "") -> Result:

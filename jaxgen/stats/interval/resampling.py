@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from jaxgen.result import Result
+from jaxgen.stats.estimate.bootstrap_error import out_of_bag
 from jaxgen.stats.interval import fixed
-from jaxgen.stats.spread import Spread, all_pairs, as_result, corrected, every_case, independent, joined, overlap, refuse_unfit, require_alternative, require_level, tested
+from jaxgen.stats.rows import divisions, every_case, not_folds, overlap, span, ten_halves, tested, within
+from jaxgen.stats.spread import Spread, all_pairs, as_result, caution, corrected, independent, joined, require_alternative, require_level
 from jaxgen.types import Losses, Plan
 
 TARGETS = ("R", "ER", "the k-fold test error")
@@ -86,9 +88,9 @@ def bouckaert_frank(losses: Losses, level: float = 0.95, alternative: str = "two
       ValueError: as `corrected_t`, or the rows are no whole repeats of folds that test every case once.
     """
     got = _corrected(losses, ("corrected repeated k-fold t interval", "Bouckaert & Frank 2004"), level, alternative)
-    if not _partitions(losses.plan):
-        raise ValueError(f"expected repeats of folds that test every case once, got {losses.plan.scheme}; use corrected_t for random splits, or k_fold")
-    once = "a single run of folds, for which this interval is very conservative" if _repeats(losses.plan).max() == 0 else ""
+    if trouble := not_folds(losses.plan):
+        raise ValueError(f"expected repeats of folds that test every case once, got {losses.plan.scheme}: {trouble}; use corrected_t for random splits, or k_fold")
+    once = "a single run of folds, for which this interval is very conservative" if divisions(losses.plan).max() == 0 else ""
     return replace(got, note=joined(got.note, once))
 
 
@@ -117,7 +119,7 @@ def conservative_z(losses: Losses, level: float = 0.95, alternative: str = "two-
     means = np.stack([np.stack([g[..., rows].mean(-1) for rows in two], axis=-1) for two in parts], axis=-2)
     variance = np.square(means[..., 0] - means[..., 1]).mean(-1) / 2
     spread = Spread(np.asarray(g[..., pair == -1].mean(-1)), np.asarray(np.sqrt(variance)), np.inf)
-    describe = ("conservative Z interval", "Nadeau & Bengio 2003", f"ER for training sets of {_sizes(plan.train_sizes[..., pair == -1])} cases")
+    describe = ("conservative Z interval", "Nadeau & Bengio 2003", f"ER for training sets of {span(plan.train_sizes[..., pair == -1])} cases")
     return as_result(spread, describe, losses, level, alternative, f"{len(parts)} pairs of halves: the width varies by itself, use ten or more" if len(parts) < 10 else "")
 
 
@@ -143,13 +145,13 @@ def cross_validation(losses: Losses, variance: str = "all-pairs", level: float =
     if variance not in ("all-pairs", "within"):
         raise ValueError(f"expected the variance all-pairs or within, got {variance!r}; choose one of them")
     plan, values = losses.plan, every_case(losses)
-    if not _partitions(plan):
-        raise ValueError(f"expected folds that test every case once, trained on all others, got {plan.scheme}; use k_fold or leave_one_out")
+    if trouble := not_folds(plan):
+        raise ValueError(f"expected folds that test every case once, trained on all others, got {plan.scheme}: {trouble}; use k_fold or leave_one_out")
     spread = all_pairs(tested(values, plan))
     if variance == "within":
         if plan.test_sizes.min() < 2:
             raise ValueError(f"expected at least 2 cases in every fold for the variance within folds, got 1 ({plan.scheme}); use all-pairs, or fewer folds")
-        spread = spread._replace(standard_error=np.asarray(np.sqrt(_within(values, losses).mean(-1) / plan.n)))
+        spread = spread._replace(standard_error=np.asarray(np.sqrt(within(values, plan).mean(-1) / plan.n)))
     describe = (f"cross-validation interval, {variance} variance", "Bayle et al. 2020", "the k-fold test error")
     return as_result(spread, describe, losses, level, alternative, "not about R or ER, for which it covers too little where cases are few or the learner is not stable")
 
@@ -169,9 +171,7 @@ def five_by_two(losses: Losses, level: float = 0.95, alternative: str = "two-sid
       ValueError: another plan, failed rows, or a level or alternative out of range.
     """
     plan = losses.plan
-    if plan.resamples != 10 or not _partitions(plan) or len(np.unique(_repeats(plan))) != 5:
-        raise ValueError(f"expected five repeats of two folds, got {plan.scheme}; use resample.five_by_two")
-    p = losses.g[..., np.argsort(_repeats(plan), kind="stable")].reshape(*losses.g.shape[:-1], 5, 2)
+    p = ten_halves(losses.g, plan)
     variance = np.square(p - p.mean(-1, keepdims=True)).sum(-1).mean(-1)
     spread = Spread(np.asarray(p[..., 0, 0]), np.asarray(np.sqrt(variance)), 5)
     note = "half of the cases train: biased for R where the learning curve is steep; wide, and unreliable in small samples"
@@ -228,7 +228,7 @@ def recommend(losses: Losses, target: str = "R", level: float = 0.95, alternativ
       level: confidence level, 0 < level < 1.
       alternative: "two-sided", "greater" (lower limit only) or "less" (upper limit only).
     Returns:
-      Result [*Q]. Its own target names the number of training cases where that is less than n.
+      Result [*Q]. Its own target names the number of training cases where that is less than n; that of bootstrap samples is ER also where R was asked for.
     Raises:
       ValueError: an unknown target, or a plan from which no interval for this target is known to cover what it should; or as the method that was chosen.
     """
@@ -242,45 +242,37 @@ def recommend(losses: Losses, target: str = "R", level: float = 0.95, alternativ
 
 
 def _choice(plan: Plan, target: str):
-    """The method for a plan and a target, and the reason."""
-    labels = set(plan.labels)
-    ordered = "fold" in labels and "repeat" not in labels
-    trouble = ""
-    if target == "the k-fold test error":
-        if _partitions(plan) and not ordered and "groups=" not in plan.scheme:
-            return cross_validation, "its central limit theorem is about the k-fold test error"
-        trouble = "no folds of independent cases that test each of them once; use k_fold without groups, or ask for R or ER"
-    elif plan.train.max() > 1 or plan.test.max() > 1:
-        trouble = "a bootstrap; use the out-of-bag intervals of jaxgen.stats.estimate, or leave_out"
-    elif np.any((plan.train > 0) & (plan.test > 0)):
-        trouble = "rows tested on cases that they were trained on: the apparent error; use leave_out or nested_pairs"
-    elif ordered:
-        trouble = "blocks of a series, whose cases depend on each other; no interval here allows for that"
-    elif plan.resamples == 1:
-        return hold_out, "there is one split"
-    elif "first" in labels:
-        return nested_cross_validation, "nested cross-validation estimates its own error and corrects its bias: it covers R where plain cross-validation does not"
-    elif "pair" in labels:
-        return conservative_z, "pairs of disjoint halves show the variance between data sets"
-    elif not overlap(plan) and target == "R":
-        trouble = "training sets that do not overlap, none of which holds all cases; ask for ER"
-    elif not overlap(plan):
-        return naive_t, "rows share neither training nor test cases and so are independent"
-    elif "instance" in labels:
-        trouble = "training sets that share their test cases; use task_instances with common=False, or leave_out"
-    elif plan.test_sizes.max() == 1:
-        trouble = "single test cases, from which the dependence of the models cannot be seen; ask for the k-fold test error, or use nested_pairs"
-    elif _partitions(plan):
-        return bouckaert_frank, "folds share training cases, for which the corrected t allows"
-    else:
-        refuse_unfit(plan)
-        return corrected_t, "random splits share cases, for which the corrected t allows"
-    raise ValueError(f"expected a plan from which an interval for {target} is known to cover what it should, got {plan.scheme}: {trouble}")
+    """The method for a plan and a target, and the reason: the first line that fits, where no method means that none is known."""
+    labels, folds, apart = set(plan.labels), not not_folds(plan), not overlap(plan)
+    ordered, dependent = "fold" in labels and "repeat" not in labels, "groups=" in plan.scheme
+    stable = "; the interval is about ER, and serves for R where the learner is stable" * (target == "R")
+    table = (
+        (target == TARGETS[2] and folds and not ordered and not dependent, cross_validation, "its central limit theorem is about the k-fold test error"),
+        (target == TARGETS[2], None, "no folds of independent cases that test each of them once; use k_fold without groups, or ask for R or ER"),
+        (plan.test.max() > 1, None, "test cases that count more than once; give test weights of 0 and 1"),
+        (np.any((plan.train > 0) & (plan.test > 0)), None, "rows tested on cases that they were trained on: the apparent error; use leave_out or nested_pairs"),
+        (plan.train.max() > 1, out_of_bag, f"bootstrap samples leave cases out, from which the error and its standard error follow{stable}"),
+        (ordered, None, "blocks of a series, whose cases depend on each other; no interval here allows for that"),
+        (plan.resamples == 1, hold_out, "there is one split"),
+        ("first" in labels, nested_cross_validation, "nested cross-validation estimates its own error and corrects its bias: it covers R where plain cross-validation does not"),
+        ("pair" in labels, conservative_z, "pairs of disjoint halves show the variance between data sets"),
+        (apart and target == "R", None, "training sets that do not overlap, none of which holds all cases; ask for ER"),
+        (apart, naive_t, "rows share neither training nor test cases and so are independent"),
+        ("instance" in labels, None, "training sets that share their test cases; use task_instances with common=False, or leave_out"),
+        (plan.test_sizes.max() == 1, None, "single test cases, from which the dependence of the models cannot be seen; ask for the k-fold test error, or use nested_pairs"),
+        (folds, bouckaert_frank, "folds share training cases, for which the corrected t allows"),
+        (True, corrected_t, "splits share cases, for which the corrected t allows"),
+    )
+    method, reason = next((method, reason) for fits, method, reason in table if fits)
+    if method is None:
+        raise ValueError(f"expected a plan from which an interval for {target} is known to cover what it should, got {plan.scheme}: {reason}")
+    return method, reason
 
 
 def _fewer(plan: Plan, method) -> str:
     """A warning where rows train on so few cases that their error says little of a model trained on all; nested cross-validation corrects for it."""
-    least = int(plan.train_sizes[..., plan.labels["pair"] == -1].min()) if method is conservative_z else int(plan.train_sizes.min())
+    sizes = plan.train_cases[..., plan.labels["pair"] == -1] if method is conservative_z else plan.train_cases
+    least = int(sizes.min())
     if method is nested_cross_validation or least >= 0.8 * plan.n:
         return ""
     return f"trained on {least} of {plan.n} cases: too high for a model trained on all where the learning curve is steep; train on nine tenths, or use nested_pairs"
@@ -295,37 +287,13 @@ def _rows(losses: Losses) -> Float[np.ndarray, "*Q R"]:
 def _corrected(losses: Losses, describe: tuple[str, str], level: float, alternative: str) -> Result:
     rows, plan = _rows(losses), losses.plan
     spread = corrected(rows, plan)
-    ratios = plan.test_sizes / plan.train_sizes
-    note = "" if ratios.min() == ratios.max() else f"n2/n1 differs between rows ({ratios.min():.3g} to {ratios.max():.3g}); its mean was used"
-    ratio = ratios.mean(-1)
+    ratio = (plan.test_sizes / plan.train_sizes).mean(-1)
     floor = np.asarray(spread.standard_error * np.sqrt(ratio / (1 / losses.resamples + ratio)))
-    return as_result(spread, (*describe, _expected(plan)), losses, level, alternative, note, {"floor": floor})
+    return as_result(spread, (*describe, _expected(plan)), losses, level, alternative, caution(plan), {"floor": floor})
 
 
 def _expected(plan: Plan) -> str:
-    return f"ER for training sets of {_sizes(plan.train_sizes)} cases"
-
-
-def _sizes(sizes: Int[np.ndarray, "..."]) -> str:
-    return f"{sizes.min()}" if sizes.min() == sizes.max() else f"{sizes.min()} to {sizes.max()}"
-
-
-def _repeats(plan: Plan) -> Int[np.ndarray, " R"]:
-    return np.asarray(plan.labels.get("repeat", np.zeros(plan.resamples, np.int64)))
-
-
-def _partitions(plan: Plan) -> bool:
-    """Whether the rows of each repeat test every case once, and train on all that they do not test."""
-    if plan.resamples < 2 or max(plan.train.max(), plan.test.max()) > 1 or np.any(plan.train == plan.test):
-        return False
-    repeats = _repeats(plan)
-    return all((plan.test[..., repeats == r, :].sum(-2) == 1).all() for r in np.unique(repeats))
-
-
-def _within(values: Float[np.ndarray, "*Q R N"], losses: Losses) -> Float[np.ndarray, "*Q R"]:
-    """Variance of the tested losses of each row, divisor n2 - 1, [*Q, R]."""
-    plan = losses.plan
-    return np.sum(np.square(values - losses.g[..., None]), axis=-1, where=plan.test > 0) / (plan.test_sizes - 1)
+    return f"ER for training sets of {span(plan.train_sizes)} cases"
 
 
 def _errors_without(losses: Losses) -> tuple[Float[np.ndarray, "*Q repeats K N"], Bool[np.ndarray, "*P repeats K N"]]:

@@ -1,0 +1,129 @@
+"""Rows of a plan as statistics see them: their test cases, the divisions into folds that they make, and whether they share cases."""
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxgen.types import Losses, Plan
+
+
+def every_case(losses: Losses) -> Float[np.ndarray, "*Q R N"]:
+    """The losses of every row on every case, [*Q, R, N], in double precision.
+
+    Raises:
+      ValueError: only the means of rows were kept, or a row failed.
+    """
+    if losses.values is None:
+        raise ValueError(f"expected the losses of every case, got the means of rows only ({losses.plan.scheme}); assess with keep='cases'")
+    _ = losses.g
+    return losses.values.astype(np.float64, copy=False)
+
+
+def held_out(losses: Losses) -> Float[np.ndarray, "*Q R N"]:
+    """The losses of every row on every case, [*Q, R, N], of a plan that holds its test cases out.
+
+    Raises:
+      ValueError: as `every_case` and `require_held_out`.
+    """
+    require_held_out(losses.plan)
+    return every_case(losses)
+
+
+def require_held_out(plan: Plan) -> None:
+    """Raises ValueError for test cases that were trained on or count more than once."""
+    trouble = _not_held_out(plan.train, plan.test)
+    if trouble:
+        raise ValueError(f"expected test cases held out of the training, got {trouble} ({plan.scheme})")
+
+
+def cases_of_row(losses: Losses, row: int | None = None, least: int = 1) -> Float[np.ndarray, "*Q n"]:
+    """The losses of the test cases of one row, [*Q, n]; None takes the only row of a plan.
+
+    Raises:
+      ValueError: no such row, or none chosen of several; test cases that were trained on or count more than once, different numbers of them in
+        different data sets, or fewer than `least`; losses without cases, or a failed row.
+    """
+    plan, chosen = losses.plan, row or 0
+    if (row is None and plan.resamples != 1) or not 0 <= chosen < plan.resamples:
+        raise ValueError(f"expected one row of the plan, got row={row} of {plan.resamples}; give its number, from 0 to {plan.resamples - 1}")
+    train, test = plan.train[..., chosen, :], plan.test[..., chosen, :]
+    sizes, trouble = (test > 0).sum(-1), _not_held_out(train, test)
+    if not trouble and sizes.min() != sizes.max():
+        trouble = f"{sizes.min()} to {sizes.max()} of them in different data sets; take one at a time, as in losses[q]"
+    elif not trouble and sizes.min() < least:
+        trouble = f"{sizes.min()}; leave more of them out"
+    if trouble:
+        raise ValueError(f"expected at least {least} test case{'s' * (least > 1)} held out of the training, got {trouble} ({plan.scheme}, row {chosen})")
+    values = every_case(losses)[..., chosen, :]
+    return values[np.broadcast_to(test > 0, values.shape)].reshape(*values.shape[:-1], -1)
+
+
+def tested(values: Float[np.ndarray, "*Q R N"], plan: Plan) -> Float[np.ndarray, "*Q N"]:
+    """The mean loss [*Q, N] of each case over the rows that test it, from the losses [*Q, R, N].
+
+    Raises:
+      ValueError: a case that no row tests.
+    """
+    weights = plan.test.astype(np.float64)
+    if not plan.test.any(axis=-2).all():
+        raise ValueError(f"expected every case to be tested by some row, got {int((~plan.test.any(axis=-2)).sum())} that are not ({plan.scheme}); use k_fold, leave_one_out or more resamples")
+    return np.asarray(np.sum(np.where(weights > 0, weights * values, 0), axis=-2) / weights.sum(-2))
+
+
+def within(values: Float[np.ndarray, "*Q R N"], plan: Plan) -> Float[np.ndarray, "*Q R"]:
+    """The variance of the losses of the test cases of each row, [*Q, R], divisor n2 - 1; NaN for a single case."""
+    weights, sizes = plan.test.astype(np.float64), plan.test_sizes
+    kept = np.where(weights > 0, values, 0)
+    mean = np.sum(weights * kept, axis=-1, keepdims=True) / sizes[..., None]
+    squares = np.sum(weights * np.square(kept - mean), axis=-1)
+    return np.asarray(np.where(sizes > 1, squares / np.maximum(sizes - 1, 1), np.nan))
+
+
+def overlap(plan: Plan) -> bool:
+    """Whether any two rows share a case, trained or tested on: the halves of two-fold cross-validation do."""
+    return bool(np.max(np.sum((plan.train > 0) | (plan.test > 0), axis=-2)) > 1)
+
+
+def divisions(plan: Plan) -> Int[np.ndarray, " R"]:
+    """The number of the division into folds that each row belongs to, [R]: by the label "repeat"; rows without it are taken one division after the other."""
+    if "repeat" in plan.labels:
+        return np.unique(plan.labels["repeat"], return_inverse=True)[1]
+    repeats = max(int(plan.test[..., 0].sum(-1).max()), 1)
+    return np.arange(plan.resamples) * repeats // plan.resamples
+
+
+def not_folds(plan: Plan, complete: bool = True) -> str:
+    """Why rows are no folds, each division testing every case once; empty if they are. `complete` asks that they train on all that they do not test."""
+    times, number = plan.test.sum(-2), divisions(plan)
+    if plan.train.max() > 1:
+        return "cases drawn more than once (a bootstrap)"
+    if times.min() == 0:
+        return "cases that no row tests"
+    if times.min() != times.max() or np.ptp(np.bincount(number)):
+        return "some cases tested more often than others, or rows of several kinds"
+    if any((plan.test[..., number == one, :].sum(-2) != 1).any() for one in range(int(number.max()) + 1)):
+        return "rows that do not test every case once before they test one again"
+    return "rows that do not train on all that they do not test" if complete and np.any(plan.train == plan.test) else ""
+
+
+def ten_halves(values: Float[np.ndarray, "*Q R"], plan: Plan) -> Float[np.ndarray, "*Q 5 2"]:
+    """The values p_ij of repeat i, fold j, [*Q, 5, 2], from those of rows [*Q, 10].
+
+    Raises:
+      ValueError: a plan without the labels of five times two halves.
+    """
+    labelled = {"repeat", "fold"} <= set(plan.labels) and plan.resamples == 10
+    if not labelled or divisions(plan).max() != 4 or not_folds(plan):
+        raise ValueError(f"expected 10 rows with the labels repeat and fold, five times two halves, got {plan.scheme}; use resample.five_by_two")
+    order = np.lexsort((plan.labels["fold"], plan.labels["repeat"]))
+    return values[..., order].reshape(*values.shape[:-1], 5, 2)
+
+
+def span(sizes: Int[np.ndarray, "..."]) -> str:
+    """A size, or the smallest and the largest, of sizes [...]."""
+    return f"{sizes.min()}" if sizes.min() == sizes.max() else f"{sizes.min()} to {sizes.max()}"
+
+
+def _not_held_out(train: np.ndarray, test: np.ndarray) -> str:
+    if np.any((train > 0) & (test > 0)):
+        return "some that were trained on; use a plan that leaves its test cases out, or estimate.apparent"
+    return "some that count more than once; give test weights of 0 and 1" if test.max() > 1 else ""
