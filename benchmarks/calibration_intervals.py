@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import scipy.stats
-from calibration_systems import blocks, with_risks
+from calibration_systems import assessed, blocks, with_risks
 
 import jaxgen as jg
 from jaxgen import loss, resample
@@ -64,16 +64,16 @@ def rows(setting, n, sets):
     """One row of the table per interval; `level` holds the one-sided levels at R, [sets]."""
     found, risks, trainings = {}, [], {}
     for seed, size in blocks(setting, n, sets):
+        key, plans = jax.random.key(seed), designs(n)
         data, risk = with_risks(setting, n, size, seed)
         risks.append(risk)
-        full = jg.assess(jax.random.key(seed), setting.learner, data, resample.full(n))
-        predicted = np.asarray(jg.assess(jax.random.key(seed), setting.learner, data, resample.full(n), prediction).values, np.float64)
+        full, *losses = assessed(key, setting.learner, data, [resample.full(n), *(plan for _, plan, _ in plans)])
+        predicted = np.asarray(jg.assess(key, setting.learner, data, resample.full(n), prediction).values, np.float64)
         gamma = estimate.no_information_rate(data.y, predicted[:, 0, :, None], loss.squared)
-        for plan_name, plan, methods in designs(n):
-            losses = jg.assess(jax.random.key(seed + 1), setting.learner, data, plan)
+        for (plan_name, plan, methods), one in zip(plans, losses, strict=True):
             trainings[plan_name] = plan.resamples
             for name, method in methods.items():
-                got = method(losses, full, gamma)
+                got = method(one, full, gamma)
                 found.setdefault((name, plan_name), []).append(np.stack(np.broadcast_arrays(got.estimate, got.standard_error, got.df, got.lower, got.upper)))
     risk = np.concatenate(risks)
     for (method, plan_name), parts in found.items():

@@ -1,7 +1,7 @@
 """The learners and the data of known truth that `calibration.py` tries intervals and tests on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -43,7 +43,7 @@ def curved(x):
     return 2 * np.tanh(x[..., 0] + 0.5 * x[..., 1]) + 0.5 * x[..., 2]
 
 
-NETWORK = learn.Descent(learn.MLP((20,), init="glorot"), steps=100, optimiser=learn.Optax("adam", learning_rate=0.02))
+NETWORK = learn.Descent(learn.MLP((20,), init="glorot"), steps=60, optimiser=learn.Optax("adam", learning_rate=0.03))
 SETTINGS = (
     Setting("least squares", learn.LeastSquares(), linear, 1.0, 1000, 0, 4),
     Setting("ridge", learn.LeastSquares(ridge=30.0), linear, 1.0, 1000, 0, 4),
@@ -75,6 +75,17 @@ def exchangeable(setting, n, sets, seed, parts=2):
     worse = x[:, :, 1].copy()
     worse[..., setting.lost] = random.normal(size=(sets, n))
     return [jg.Data(one, y, names(INPUTS // 2)) for one in (*np.moveaxis(x, 2, 0), worse)]
+
+
+def assessed(key, learner, data, plans, loss=jg.loss.squared):
+    """Losses of each of several plans [R, N], all trained in one call."""
+    together = resample.from_weights(*(np.concatenate([getattr(plan, name) for plan in plans]) for name in ("train", "test")))
+    losses, start = jg.assess(key, learner, data, together, loss), 0
+    for plan in plans:
+        rows = np.s_[:, start : start + plan.resamples]
+        means = {name: getattr(losses, name)[rows] for name in ("test_mean", "train_mean", "failure", "values")}
+        yield replace(losses, plan=plan, **means, info={name: value[rows] for name, value in losses.info.items()})
+        start += plan.resamples
 
 
 def names(inputs):

@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import numpy as np
 import scipy.stats
-from calibration_systems import blocks, exchangeable
+from calibration_systems import assessed, blocks, exchangeable
 
 import jaxgen as jg
 from jaxgen import resample
@@ -20,22 +20,22 @@ def wrong_sign(y, predicted):
     return ((y > 0) != (predicted > 0))[..., 0] * 1.0
 
 
+SIGNS = {"McNemar, mid-p": compare.mcnemar, "McNemar, exact": partial(compare.mcnemar, kind="exact"), "McNemar, chi2": partial(compare.mcnemar, kind="chi2")}
+
+
 def designs(n):
-    """Plans, the loss, and the tests that each serves."""
+    """Plans and the tests that each serves; the first is a hold-out set."""
     key = jax.random.key(n)
-    signs = {"McNemar, mid-p": compare.mcnemar, "McNemar, exact": partial(compare.mcnemar, kind="exact"), "McNemar, chi2": partial(compare.mcnemar, kind="chi2")}
-    hold_out = resample.leave_out(key, n, 1 / 3, 1)
     return (
-        ("a third left out, once", hold_out, jg.loss.squared, {"hold-out t": compare.hold_out_t, "permutation": partial(compare.permutation, resamples=999)}),
-        ("a third left out, once", hold_out, wrong_sign, signs),
-        ("a tenth left out, 25 times", resample.leave_out(key, n, 0.1, 25), jg.loss.squared, {"naive t": compare.paired_t, "corrected t": compare.corrected_t}),
-        ("a tenth left out, 100 times", resample.leave_out(key, n, 0.1, 100), jg.loss.squared, {"naive t": compare.paired_t, "corrected t": compare.corrected_t}),
-        ("a third left out, 25 times", resample.leave_out(key, n, 1 / 3, 25), jg.loss.squared, {"naive t": compare.paired_t, "corrected t": compare.corrected_t}),
-        ("10 folds", resample.k_fold(key, n, 10), jg.loss.squared, {"naive t": compare.k_fold_t, "corrected t": compare.corrected_k_fold_t, "CV-CLT": compare.cv_clt}),
-        ("10 x 10 folds", resample.k_fold(key, n, 10, 10), jg.loss.squared, {"naive t": compare.k_fold_t, "corrected t": compare.corrected_k_fold_t}),
-        ("5 x 2 folds", resample.five_by_two(key, n), jg.loss.squared, {"5 x 2 t": compare.five_by_two_t, "5 x 2 F": compare.five_by_two_f}),
-        ("4 disjoint instances", resample.task_instances(n, 3 * n // 16, 4, n // 4), jg.loss.squared, {"DELVE's t": compare.disjoint_t}),
-        ("4 instances, a common test set", resample.task_instances(n, 3 * n // 16, 4, n // 4, common=True), jg.loss.squared, {"DELVE's quasi-F": compare.quasi_f}),
+        ("a third left out, once", resample.leave_out(key, n, 1 / 3, 1), {"hold-out t": compare.hold_out_t, "permutation": partial(compare.permutation, resamples=999)}),
+        ("a tenth left out, 25 times", resample.leave_out(key, n, 0.1, 25), {"naive t": compare.paired_t, "corrected t": compare.corrected_t}),
+        ("a tenth left out, 100 times", resample.leave_out(key, n, 0.1, 100), {"naive t": compare.paired_t, "corrected t": compare.corrected_t}),
+        ("a third left out, 25 times", resample.leave_out(key, n, 1 / 3, 25), {"naive t": compare.paired_t, "corrected t": compare.corrected_t}),
+        ("10 folds", resample.k_fold(key, n, 10), {"naive t": compare.k_fold_t, "corrected t": compare.corrected_k_fold_t, "CV-CLT": compare.cv_clt}),
+        ("10 x 10 folds", resample.k_fold(key, n, 10, 10), {"naive t": compare.k_fold_t, "corrected t": compare.corrected_k_fold_t}),
+        ("5 x 2 folds", resample.five_by_two(key, n), {"5 x 2 t": compare.five_by_two_t, "5 x 2 F": compare.five_by_two_f}),
+        ("4 disjoint instances", resample.task_instances(n, 3 * n // 16, 4, n // 4), {"DELVE's t": compare.disjoint_t}),
+        ("4 instances, a common test set", resample.task_instances(n, 3 * n // 16, 4, n // 4, common=True), {"DELVE's quasi-F": compare.quasi_f}),
     )
 
 
@@ -43,12 +43,16 @@ def rows(setting, n, sets):
     """One row of the table per test; `p` holds the p-values of the true hypothesis, [sets]."""
     found: dict = {}
     for seed, size in blocks(setting, n, sets):
+        key, designed = jax.random.key(seed), designs(n)
+        plans = [plan for _, plan, _ in designed]
         data = exchangeable(setting, n, size, seed)
-        for plan_name, plan, loss, tests in designs(n):
-            first, equal, worse = (jg.assess(jax.random.key(seed + 1), setting.learner, one, plan, loss) for one in data)
+        squares = zip(*(assessed(key, setting.learner, one, plans) for one in data), strict=True)
+        signs = [jg.assess(key, setting.learner, one, plans[0], wrong_sign) for one in data]
+        for (plan_name, plan, tests), losses in zip((*designed, (designed[0][0], plans[0], SIGNS)), (*squares, signs), strict=True):
+            first, equal, worse = losses
+            effect = np.mean(worse.g - first.g) / np.mean(first.g)
             for name, test in tests.items():
                 null, other = test(first, equal), test(first, worse)
-                effect = np.mean(worse.g - first.g) / np.mean(first.g)
                 found.setdefault((name, plan_name, plan.resamples), []).append(np.stack([null.p_value, null.estimate, other.p_value, np.full(size, effect)]))
     for (name, plan_name, trainings), parts in found.items():
         p, estimate, power, effect = np.concatenate(parts, axis=-1)
