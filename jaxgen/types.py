@@ -17,6 +17,8 @@ Key = PRNGKeyArray
 Params = PyTree
 Loss = Callable[[Any, Any], Any]
 """Targets and predictions, [*N, K] each, to losses [*N]; arrays of JAX or, for `Losses.from_predictions`, of NumPy."""
+Minimum = tuple[PyTree, Callable[[PyTree], Params], Callable[[PyTree, Array, Array], tuple[Array, Array]]]
+"""(free, rebuild, cost), what `minimised` of a `Learner` returns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,6 +230,8 @@ class Learner(Protocol):
     - `check(data, plan)`: raises ValueError for a plan that it cannot learn from, before anything runs.
     - `failure(params) -> int`: 0, or the number (from 1) of the sentence in `failures` that says why this fit failed.
     - `diagnose(params) -> dict` of small arrays, collected into `Losses.info`; messages about failed rows quote "failed_step", -1 for none.
+    - `minimised(params) -> Minimum`, for `algebraic`: the numbers that training chose, rebuild(free) -> params, and what it made
+      small, cost(free, x [n, D], y [n, K]) -> (losses [n], penalty []).
     """
 
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Params:

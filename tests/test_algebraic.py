@@ -39,24 +39,6 @@ class Ridge(Value):
         return params, lambda free: free, lambda free, x, y: (loss.squared(y, x @ free) / 2, self.ridge * jnp.sum(free**2) / 2)
 
 
-def plain(learner):
-    """What `LeastSquares` makes small."""
-
-    @functools.cache
-    def made(learner):
-        def minimised(params):
-            names = ("weights", "intercept") if learner.intercept else ("weights",)
-
-            def cost(free, x, y):
-                return loss.squared(y, learner.predict(params._replace(**free), x)), learner.ridge * jnp.sum(free["weights"] ** 2)
-
-            return {name: getattr(params, name) for name in names}, lambda free: params._replace(**free), cost
-
-        return minimised
-
-    return made(learner)
-
-
 def cases(n=30, d=4, seed=0, sets=None):
     random = np.random.default_rng(seed)
     shape = (n,) if sets is None else (sets, n)
@@ -221,7 +203,7 @@ def test_several_data_sets_are_estimated_as_each():
 
 @pytest.mark.parametrize("learner", [learn.LeastSquares(), learn.LeastSquares(ridge=3.0)], ids=str)
 def test_leave_one_out_is_press_and_what_the_engine_finds(learner):
-    fit = algebraic.full_fit(KEY, learner, DATA, minimised=plain(learner))
+    fit = algebraic.full_fit(KEY, learner, DATA)
     assert fit.gradient < 1e-9
     got = algebraic.leave_one_out(fit).estimate
     engine = assess(KEY, learner, DATA, resample.leave_one_out(DATA.n))
@@ -234,7 +216,7 @@ def test_leave_one_out_is_press_and_what_the_engine_finds(learner):
 
 
 def test_nic_of_log_loss_is_takeuchis_criterion():
-    """TIC / 2N from statsmodels' scores and Hessian; `Logistic` has no method minimised, so its weights and intercept are found to be free."""
+    """TIC / 2N from statsmodels' scores and Hessian."""
     x = DATA.x[:, :2]
     y = (np.random.default_rng(1).random(30) < 1 / (1 + np.exp(-x[:, 0]))).astype(float)
     fit = algebraic.full_fit(KEY, learn.Logistic(), Data(x, y[:, None], ("a", "b"), task="classification"), loss.cross_entropy)
@@ -250,19 +232,8 @@ def test_nic_of_log_loss_is_takeuchis_criterion():
 
 
 def test_normalised_least_squares_is_least_squares():
-    """Units that do not change the fit do not change an estimate: the composition of `minimised` that a wrapper needs."""
-    inner = learn.LeastSquares()
-    learner = learn.Normalised(inner)
-
-    def minimised(params):
-        free, rebuild, cost = plain(inner)(params.base)
-
-        def normalised(free, x, y):
-            return cost(free, (x - params.x_centre[None]) / params.x_scale[None], (y - params.y_centre[None]) / params.y_scale[None])
-
-        return free, lambda free: params._replace(base=rebuild(free)), normalised
-
-    one, other = algebraic.full_fit(KEY, learner, DATA, minimised=minimised), algebraic.full_fit(KEY, inner, DATA, minimised=plain(inner))
+    """Units that do not change the fit do not change an estimate."""
+    one, other = (algebraic.full_fit(KEY, learner, DATA) for learner in (learn.Normalised(learn.LeastSquares()), learn.LeastSquares()))
     assert one.p == other.p == 5
     assert one.ratio == pytest.approx(float(one.fitted.y_scale[0]) ** 2, rel=EXACT)
     for estimate in (algebraic.nic, algebraic.s_p, algebraic.fper, algebraic.leave_one_out, algebraic.unlearning, algebraic.fractile):

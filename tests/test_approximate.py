@@ -190,18 +190,8 @@ def test_alo_of_logistic_regression():
 
 
 def test_networks_of_the_package():
-    """A network of one tanh unit with a penalty, whose `minimised` is its energy: a Newton step foresees most of the change by leaving a fold out, from the same start."""
-    learner = learn.Conjugate(learn.MLP(hidden=(1,), init="lecun"), steps=100, penalty=learn.L2(0.1))
-
-    def minimised(params):
-        def cost(free, x, y):
-            whole = learner.energy(free, learn.iterate.Cases(x.T, y.T, jnp.ones(len(x), x.dtype)))
-            losses = loss.squared(y, learner.predict(params._replace(params=free), x)) / 2
-            return losses, whole - jnp.sum(losses)
-
-        return params.params, lambda free: params._replace(params=free), cost
-
-    fit = algebraic.full_fit(KEY, learner, curved(), minimised=minimised)
+    """A network of one tanh unit with a penalty: a Newton step foresees most of the change by leaving a fold out, from the same start."""
+    fit = algebraic.full_fit(KEY, learn.Conjugate(learn.MLP(hidden=(1,), init="lecun"), steps=100, penalty=learn.L2(0.1)), curved())
     assert fit.p == 4
     assert fit.ratio == pytest.approx(2.0, rel=1e-12)
     assert fit.gradient < 1e-3

@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float
 
 from jaxgen import keys
 from jaxgen.loss import squared
-from jaxgen.types import Data, Key, Learner, Loss, Params, Plan
+from jaxgen.types import Data, Key, Learner, Loss, Minimum, Params, Plan
 
-Minimised = Callable[[Params], tuple[PyTree, Callable[[PyTree], Params], Callable[[PyTree, Array, Array], tuple[Array, Array]]]]
+Minimised = Callable[[Params], Minimum]
 """params -> (free, rebuild, cost): the numbers that training chose, the parameters made of such numbers, and what training made small as
 cost(free, x [n, D], y [n, K]) -> (losses [n], penalty []), that is the sum of both."""
 
@@ -159,7 +159,8 @@ def full_fit(
         row_keys = jax.vmap(lambda q: row_key(key, q))(jnp.arange(len(x), dtype=jnp.int32))
         fitted, code = _fitted(learner, row_keys, x, y)
         _refuse_failed(learner, np.asarray(code))
-        small: Minimised = minimised or getattr(learner, "minimised", None) or _of_all(learner, loss, jax.tree.map(lambda a: a[0], fitted), x[0])
+        own = _Own(learner) if hasattr(learner, "minimised") else None
+        small: Minimised = minimised or own or _of_all(learner, loss, jax.tree.map(lambda a: a[0], fitted), x[0])
         derived = {name: np.asarray(value) for name, value in _derived(learner, loss, small, fitted, x, y).items()}
     bad = [name for name, value in derived.items() if name not in ("own", "ratio") and not np.isfinite(value).all()]
     if bad:
@@ -245,6 +246,16 @@ def positive_inverse(matrix: Float[np.ndarray, "*Q P P"], what: str) -> Float[np
         )
     half = vectors / np.sqrt(values)[..., None, :] / scale[..., :, None]
     return np.asarray(half @ np.swapaxes(half, -1, -2))
+
+
+@dataclass(frozen=True)
+class _Own:
+    """A learner's `minimised`; unlike bound methods, those of equal learners are equal, so that they compile once."""
+
+    learner: Any
+
+    def __call__(self, params: Params) -> Minimum:
+        return self.learner.minimised(params)
 
 
 @partial(jax.jit, static_argnums=0)

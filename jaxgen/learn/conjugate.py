@@ -11,8 +11,8 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from jaxgen.learn.iterate import Iterative, Steps, in_any_row, prepare
-from jaxgen.learn.network import MLP, as_network
+from jaxgen.learn.iterate import Iterative, Steps, draws, in_any_row, prepare
+from jaxgen.learn.network import MLP
 from jaxgen.learn.normalise import Normalised
 from jaxgen.learn.wrap import EarlyStopped, Ensemble
 from jaxgen.types import Data, Key, Plan
@@ -121,15 +121,9 @@ class Conjugate(Iterative):
         """
         if not _DECREASE < self.curvature < 0.5:
             raise ValueError(f"expected a curvature above {_DECREASE} and below 0.5, got {self.curvature} in {self}; leave it out for 0.1")
-        if _draws(self.network):
+        if draws(self.network):
             raise ValueError(f"expected a network without dropout and noise, got {self.network}: a line search needs one fixed function; leave them out, or use learn.Descent")
         super().check(data, plan)
-
-
-def _draws(network: Any) -> bool:
-    """Whether training draws random numbers; a flax module does not, as it is evaluated without any."""
-    network = getattr(network, "network", network)  # of PerTask
-    return as_network(network) is network and network.random
 
 
 def _first(params: Vector, energy: Scalar, gradient: Vector) -> _State:

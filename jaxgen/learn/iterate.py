@@ -12,9 +12,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from jaxgen.learn.network import MLP, as_network
+from jaxgen.learn.network import MLP, PerTask, as_network
 from jaxgen.learn.objective import Objective, Penalty, as_objective
-from jaxgen.types import Data, Key, Params, Plan, Value
+from jaxgen.types import Data, Key, Minimum, Params, Plan, Value
 
 _NETWORK = MLP()
 
@@ -187,6 +187,31 @@ class Iterative(Value):
         """The step of a failure and the relative gradient norm, each []."""
         return {"failed_step": params.failed_step, "gradient": params.gradient}
 
+    def minimised(self, params: Trained) -> Minimum:
+        """What training made small, for `algebraic.full_fit`: the objective with `Sparse` of each case, [n], and the other penalties, [].
+
+        Raises:
+          ValueError: a network with batch normalisation, dropout or noise, whose error is no sum of one function over the cases.
+        """
+        network, objective = as_network(self.network), as_objective(self.objective)
+        if draws(self.network) or getattr(_inside(self.network), "batch_norm", False):
+            raise ValueError(f"expected a network without batch_norm, dropout and noise, whose error is a sum of one function over the cases, got {self.network}; leave them out, or resample")
+
+        def cost(free, x, y):
+            forward = network.forward(free, x.T)
+            losses, rest = objective.losses(forward.outputs, y.T), jnp.zeros((), x.dtype)
+            for penalty in self.penalties:
+
+                def size(w, penalty=penalty):
+                    return penalty.penalty(free, forward.hidden, w)
+
+                ones = jnp.ones(len(x), x.dtype)
+                # A penalty of cases is linear in their weights, so its gradient is what each case adds.
+                losses, rest = (losses + jax.grad(size)(ones), rest) if penalty.of_cases else (losses, rest + size(ones))
+            return losses, rest
+
+        return params.params, lambda free: params._replace(params=free), cost
+
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses settings and data that do not fit.
 
@@ -234,6 +259,17 @@ def prepare(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"
     """Cases as networks take them, [D, n], [K, n], [n]; whatever stands in a case of weight 0 becomes 0."""
     used = w > 0
     return Cases(jnp.where(used[None], x.T, 0), jnp.where(used[None], y.T, 0), w)
+
+
+def draws(network: Any) -> bool:
+    """Whether training must draw random numbers; a flax module can do without, evaluated as for prediction."""
+    inside = _inside(network)
+    return as_network(inside) is inside and inside.random
+
+
+def _inside(network: Any) -> Any:
+    """The network of which `PerTask` has several, or itself."""
+    return network.network if isinstance(network, PerTask) else network
 
 
 def norm(tree: PyTree) -> Float[Array, ""]:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.types import Data, Key, Plan, Value
+from jaxgen.types import Data, Key, Minimum, Plan, Value
 
 _UNROLL = 16
 """Up to this many unknowns, systems are eliminated by unrolled code with the rows on the last axis."""
@@ -108,6 +108,15 @@ class LeastSquares(Value):
         """The coefficients: weights [D, K] and intercept [K]."""
         return {"weights": params.weights, "intercept": params.intercept}
 
+    def minimised(self, params: LinearFit) -> Minimum:
+        """What the fit made small, for `algebraic.full_fit`: squared errors [n] and the ridge [], of weights [D, K] and, if there is one, intercept [K]."""
+        free = {name: getattr(params, name) for name in (("weights", "intercept") if self.intercept else ("weights",))}
+
+        def cost(free, x, y):
+            return jnp.sum(jnp.square(y - self.predict(params._replace(**free), x)), axis=1), self.ridge * jnp.sum(jnp.square(free["weights"]))
+
+        return free, lambda free: params._replace(**free), cost
+
     def _design(self, x: Float[Array, "n D"]) -> tuple[Float[Array, "n p"], Float[Array, " p"]]:
         """Columns of the model, each scaled to a largest value of 1, and those scales."""
         columns = jnp.concatenate([jnp.ones((len(x), 1), x.dtype), x], axis=1) if self.intercept else x
@@ -155,6 +164,10 @@ class Mean(Value):
     def predict(self, params: Float[Array, " K"], x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """The mean for every case, in the units of y."""
         return jnp.broadcast_to(params[None], (len(x), len(params)))
+
+    def minimised(self, params: Float[Array, " K"]) -> Minimum:
+        """What the mean [K] makes small, for `algebraic.full_fit`: squared errors [n], without a penalty."""
+        return params, lambda free: free, lambda free, x, y: (jnp.sum(jnp.square(y - self.predict(free, x)), axis=1), jnp.zeros((), x.dtype))
 
 
 Solve = Callable[[Float[Array, "p K R"]], Float[Array, "p K R"]]

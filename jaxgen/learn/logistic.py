@@ -11,7 +11,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 from scipy.linalg import helmert
 
-from jaxgen.types import Data, Key, Plan, Value
+from jaxgen.types import Data, Key, Minimum, Plan, Value
 
 _WITHOUT_LAPACK = 64
 """Up to this many unknowns, Newton's equations are eliminated in a loop instead of by LAPACK, which must run alone (see `assess`)."""
@@ -134,6 +134,25 @@ class Logistic(Value):
         """The coefficients, weights [D, K] and intercept [K], and the Newton steps taken, steps []."""
         return {"weights": params.weights, "intercept": params.intercept, "steps": params.iterations}
 
+    def minimised(self, params: LogisticFit) -> Minimum:
+        """What the fit made small, for `algebraic.full_fit`: cross-entropies [n] and the ridge [].
+
+        Free are weights [D, 1] and, if there is one, intercept [1] of one column; [D, K - 1] and [K - 1] in contrasts of K classes.
+        """
+        contrasts = jnp.asarray(_contrasts(params.weights.shape[1])[: params.weights.shape[1]], params.weights.dtype)
+        names = ("weights", "intercept") if self.intercept else ("weights",)
+
+        def rebuild(free):
+            return params._replace(**{name: value @ contrasts.T for name, value in free.items()})
+
+        def cost(free, x, y):
+            fit = rebuild(free)
+            logits = jnp.matmul(x, fit.weights, precision="highest") + fit.intercept[None]
+            losses = jax.nn.softplus(logits) - y * logits if y.shape[1] == 1 else -y * jax.nn.log_softmax(logits, axis=1)
+            return jnp.sum(losses, axis=1), self.ridge / 2 * jnp.sum(jnp.square(fit.weights))
+
+        return {name: getattr(params, name) @ contrasts for name in names}, rebuild, cost
+
     def _units(self, x: Float[Array, "n D"], used: Bool[Array, "n 1"]) -> tuple[Float[Array, " D"], Float[Array, " D"]]:
         """Centre and half-width of the range of each column; unlike a mean, the centre of a constant is exactly this constant."""
         low, high = jnp.min(jnp.where(used, x, jnp.inf), axis=0), jnp.max(jnp.where(used, x, -jnp.inf), axis=0)
@@ -151,9 +170,13 @@ class Logistic(Value):
             rows.append(jnp.diag(math.sqrt(self.ridge) / scale, int(self.intercept))[: len(scale), : design.shape[1]])
         basis, transform, deficient = _orthonormal(jnp.concatenate(rows))
         cases, penalty = basis[: len(w)], basis[len(w) :]
-        contrasts = np.array([[1.0], [0.0]]) if outputs == 1 else helmert(outputs).T
         cases = jnp.where(root > 0, cases / jnp.where(root > 0, root, 1), 0)
-        return _Problem(cases, penalty, targets, w, jnp.asarray(contrasts, w.dtype)), transform, deficient
+        return _Problem(cases, penalty, targets, w, jnp.asarray(_contrasts(outputs), w.dtype)), transform, deficient
+
+
+def _contrasts(outputs: int) -> Float[np.ndarray, "C F"]:
+    """Orthonormal contrasts of the classes, [C, F]; those of a single output are the first class alone."""
+    return np.array([[1.0], [0.0]]) if outputs == 1 else helmert(outputs).T
 
 
 class _Problem(NamedTuple):

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from jaxgen.learn.iterate import Watched
 from jaxgen.learn.wrap import Wrapper
-from jaxgen.types import Data, Key, Params, Plan
+from jaxgen.types import Data, Key, Minimum, Params, Plan
 
 Watch = Callable[[Params, Any], Float[Array, ""]]
 
@@ -69,6 +69,17 @@ class Normalised(Wrapper):
     def diagnose(self, params: Standard) -> dict[str, Array]:
         """As of the learner inside, each [...]."""
         return self.base_diagnose(params.base)
+
+    def minimised(self, params: Standard) -> Minimum:
+        """What the learner inside made small, for `algebraic.full_fit`: losses [n] and penalty [] in its units, which are kept as they are.
+
+        Raises:
+          ValueError: the learner inside has no such method, or as it says.
+        """
+        if not hasattr(self.base, "minimised"):
+            raise ValueError(f"expected Normalised to hold a learner trained to a minimum that it can name, got {self.base}; resample it, or give full_fit the argument minimised")
+        free, rebuild, cost = self.base.minimised(params.base)
+        return free, lambda free: params._replace(base=rebuild(free)), lambda free, x, y: cost(free, *_normal(params, x, y))
 
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses an unknown way to normalise, and what the learner inside refuses.
