@@ -1,10 +1,11 @@
 """Tables of what was assessed, as text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from jaxgen.stats import compare, estimate
+from jaxgen.result import Result
+from jaxgen.stats import compare, estimate, interval
 from jaxgen.types import Losses
 
 
@@ -26,17 +27,30 @@ def summaries(losses: Sequence[Losses]) -> pd.DataFrame:
     return pd.DataFrame(rows, index=[one.learner for one in losses])
 
 
-def comparisons(losses: Sequence[Losses]) -> list[compare.Comparison]:
-    """The first learner against each of the others, by the corrected resampled t-test.
+def intervals(losses: Sequence[Losses]) -> list[Result]:
+    """The interval of each learner that suits the plan, by `interval.recommend`.
 
     Args:
-      losses: of learners on one plan.
+      losses: of learners on one plan, G [R] each.
+    Returns:
+      One result per learner.
+    Raises:
+      ValueError: a plan from which no interval is known to cover what it should.
+    """
+    return [interval.recommend(one) for one in losses]
+
+
+def comparisons(losses: Sequence[Losses]) -> list[compare.Comparison]:
+    """The first learner against each of the others, by the test that suits the plan, `compare.recommend`.
+
+    Args:
+      losses: of learners on one plan, G [R] each.
     Returns:
       One comparison per further learner.
     Raises:
-      ValueError: the plan is not one that the test is made for.
+      ValueError: a plan for which no test is known to hold its level.
     """
-    return [compare.corrected_t(losses[0], other) for other in losses[1:]]
+    return [compare.recommend(losses[0], other) for other in losses[1:]]
 
 
 def page(losses: Sequence[Losses]) -> str:
@@ -50,8 +64,12 @@ def page(losses: Sequence[Losses]) -> str:
     table = summaries(losses).to_string(float_format=lambda v: f"{v:.5g}")
     lines = [f"{losses[0].resamples} resamplings, {losses[0].plan.scheme}", f"G, {losses[0].loss} loss; error: Monte Carlo standard error of avr, from having drawn these splits only", table, ""]
     lines += [f"{dropped} resamplings left out, in which a training failed" for dropped in {one.dropped for one in losses} - {0}]
+    return "\n".join([*lines, *_said("interval", intervals, losses), *_said("comparison", comparisons, losses)])
+
+
+def _said(what: str, make: Callable[[Sequence[Losses]], Sequence[object]], losses: Sequence[Losses]) -> list[str]:
+    """What can be said of the losses, or why it cannot."""
     try:
-        lines += [str(comparison) for comparison in comparisons(losses)]
+        return [str(one) for one in make(losses)]
     except ValueError as trouble:
-        lines.append(f"no comparison: {trouble}")
-    return "\n".join(lines)
+        return [f"no {what}: {trouble}"]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from jaxgen import report, resample
-from jaxgen.stats import compare, estimate
+from jaxgen.stats import compare, estimate, interval
 from jaxgen.types import Losses
 
 pytestmark = pytest.mark.one_device
@@ -50,10 +50,21 @@ def test_the_first_learner_is_compared_with_each_other():
     assert report.comparisons([MEAN]) == []
 
 
+def test_every_learner_has_the_interval_that_suits_the_plan():
+    found = report.intervals([MEAN, LINE])
+    assert [(float(one.lower), float(one.upper)) for one in found] == [(float(want.lower), float(want.upper)) for want in map(interval.corrected_t, (MEAN, LINE))]
+
+
+def test_the_page_says_why_there_is_no_interval():
+    plan = resample.time_blocks(20, 4)
+    page = report.page([losses("Mean()", 0, plan)])
+    assert "no interval: expected a plan from which an interval for R is known to cover what it should, got resample.time_blocks" in page
+
+
 def test_the_page_says_what_was_run_and_found():
     page = report.page([MEAN, LINE])
     assert page.startswith(f"30 resamplings, {PLAN.scheme}\n")
-    for part in ("squared loss", "Monte Carlo standard error", "Mean()", "LeastSquares()", f"{MEAN.g.mean():.5g}", str(compare.corrected_t(MEAN, LINE))):
+    for part in ("squared loss", "Monte Carlo standard error", "Mean()", "LeastSquares()", f"{MEAN.g.mean():.5g}", *map(str, report.intervals([MEAN, LINE])), str(compare.recommend(MEAN, LINE))):
         assert part in page
     assert "no comparison" not in page
     assert "left out" not in page
@@ -65,7 +76,7 @@ def test_the_page_of_one_learner_compares_nothing():
 
 def test_the_page_says_why_there_is_no_comparison():
     plan = resample.bootstrap(KEY, 20, 30)
-    assert "no comparison: expected random splits or folds for the corrected t-test, got resample.bootstrap" in report.page([losses("Mean()", 0, plan), losses("LeastSquares()", 1, plan)])
+    assert "no comparison: expected a plan for which a test is known to hold its level, got resample.bootstrap" in report.page([losses("Mean()", 0, plan), losses("LeastSquares()", 1, plan)])
 
 
 def test_the_page_says_how_many_rows_were_left_out():

@@ -5,6 +5,7 @@ from jaxgen.stats.compare.delve import disjoint_t, expected_loss, quasi_f
 from jaxgen.stats.compare.many import Omnibus, RankDifferences, cochran_q, friedman, iman_davenport, nemenyi
 from jaxgen.stats.compare.multiplicity import Pairs, benjamini_hochberg, benjamini_yekutieli, holm, max_t, pairwise
 from jaxgen.stats.compare.paired import hold_out_t, mcnemar, permutation
+from jaxgen.stats.compare.recommended import recommend
 from jaxgen.stats.compare.splits import (
     bayesian_t,
     corrected_k_fold_t,
@@ -48,4 +49,5 @@ __all__ = [
     "probability_greater",
     "probability_interval",
     "quasi_f",
+    "recommend",
 ]

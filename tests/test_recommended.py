@@ -1,0 +1,79 @@
+"""Which test `compare.recommend` takes for a plan, that it is that test, and which plans it refuses."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from jaxgen import resample
+from jaxgen.stats import compare
+from jaxgen.types import Losses
+
+pytestmark = pytest.mark.one_device
+
+KEY, N = jax.random.key(0), 24
+
+
+def losses(plan, seed, kind="squared", keep=True):
+    random = np.random.default_rng(seed)
+    values = random.gamma(2.0, size=plan.train.shape) if kind == "squared" else random.integers(0, 2, plan.train.shape).astype(float)
+    means = (np.sum(weights * values, axis=-1) / weights.sum(-1) for weights in (plan.test, plan.train))
+    return Losses(*means, plan, f"learner {seed}", kind, np.zeros(plan.train.shape[:-1], np.uint8), values=values if keep else None)
+
+
+SUITS = {
+    "one split": (resample.leave_out(KEY, N, 0.25, 1), compare.hold_out_t, "there is one split"),
+    "random splits": (resample.leave_out(KEY, N, 0.25, 20), compare.corrected_t, "splits share cases"),
+    "balanced": (resample.balanced(KEY, N, 0.25, 20), compare.corrected_t, "splits share cases"),
+    "folds": (resample.k_fold(KEY, N, 6), compare.corrected_k_fold_t, "folds share training cases"),
+    "repeated folds": (resample.k_fold(KEY, N, 6, 3), compare.corrected_k_fold_t, "folds share training cases"),
+    "5 x 2": (resample.five_by_two(KEY, N), compare.five_by_two_f, "five times two halves"),
+    "disjoint instances": (resample.task_instances(N, 4, 3, 6), compare.disjoint_t, "share no cases"),
+    "common test set": (resample.task_instances(N, 4, 3, 6, common=True), compare.quasi_f, "share their test cases"),
+}
+
+
+@pytest.mark.parametrize("name", SUITS)
+def test_a_plan_gets_the_test_made_for_it(name):
+    plan, test, reason = SUITS[name]
+    first, second = losses(plan, 0), losses(plan, 1)
+    got, want = compare.recommend(first, second), test(first, second)
+    assert (got.method, got.p_value, got.statistic) == (want.method, want.p_value, want.statistic)
+    assert got.note.startswith("chosen because ")
+    assert reason in got.note
+    assert want.note in got.note
+
+
+def test_one_split_of_error_rates_gets_mcnemar():
+    plan = resample.leave_out(KEY, N, 0.5, 1)
+    first, second = losses(plan, 0, "zero_one"), losses(plan, 1, "zero_one")
+    assert compare.recommend(first, second).p_value == compare.mcnemar(first, second).p_value
+
+
+def test_data_sets_are_tested_each():
+    plan = resample.leave_out(KEY, N, 0.25, 20, sets=3)
+    first, second = losses(plan, 0), losses(plan, 1)
+    np.testing.assert_array_equal(compare.recommend(first, second).p_value, compare.corrected_t(first, second).p_value)
+
+
+REFUSED = {
+    "bootstrap": (resample.bootstrap(KEY, N, 20), "bootstrap samples"),
+    "series": (resample.time_blocks(N, 4), "blocks of a series"),
+    "nested pairs": (resample.nested_pairs(KEY, N, 4), "rows of several kinds"),
+    "paired halves": (resample.paired_halves(KEY, N, 3, 2), "rows of several kinds"),
+    "full": (resample.full(N), "cases that they were trained on"),
+    "test cases twice": (dataclasses.replace(resample.k_fold(KEY, N, 3), test=2 * resample.k_fold(KEY, N, 3).test), "count more than once"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_plans_are_refused(name):
+    plan, reason = REFUSED[name]
+    with pytest.raises(ValueError, match=rf"expected a plan for which a test is known to hold its level, got .*: .*{reason}"):
+        compare.recommend(losses(plan, 0), losses(plan, 1))
+
+
+def test_different_plans_are_refused():
+    with pytest.raises(ValueError, match="expected both learners on the same resamplings"):
+        compare.recommend(losses(resample.k_fold(KEY, N, 3), 0), losses(resample.k_fold(jax.random.key(1), N, 3), 1))
