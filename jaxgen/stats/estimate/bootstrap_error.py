@@ -78,7 +78,8 @@ def error_632_plus(
     """The .632+ estimator, whose weight grows from 0.632 to 1 with overfitting (Efron & Tibshirani 1997).
 
     With the no-information rate gamma, Err' = min(Err(1), gamma) and the relative overfitting rate r = (Err' - apparent) / (gamma - apparent), 0 unless both
-    are above the apparent error, the weight is w = 0.632 / (1 - 0.368 r) and the estimate (1 - w) apparent + w Err'.
+    are above the apparent error, the weight is w = 0.632 / (1 - 0.368 r) and the estimate (1 - w) apparent + w Err', at most gamma
+    where there is overfitting; programs that keep Err(1) in the part of weight 0.632 exceed gamma with it.
     The standard error is that of the out-of-bag error times the ratio of the two estimates, a rule of thumb of the authors.
 
     Args:
