@@ -100,9 +100,19 @@ def lines(frame):
         "covers: share of data sets whose interval holds R (the risk of the model trained on all n cases) or ER (its mean); below, above: the whole interval is;",
         "levels: largest distance of the distribution of one-sided levels at R from the uniform one; width (mean), centre: over ER; missing: no standard error",
     ]
+    text += ["", "Over all sizes n: lowest coverage of R for each learner, lowest coverage of ER of all, mean width / ER, and most sets without a standard error", *_summary(frame)]
     for (learner, n), part in frame.groupby(["learner", "n"], sort=False):
         sets = int(part.sets.iloc[0])
         error, band = np.sqrt(LEVEL * (1 - LEVEL) / sets), scipy.stats.kstwo.ppf(0.95, sets)
         text += ["", f"{learner}, n = {n}: {sets} data sets, ER = {part.ER.iloc[0]:.3f}; a coverage of {LEVEL:.0%} has binomial standard error {error:.3f}, levels are below {band:.3f} in 95 of 100 runs"]
         text += part[columns].to_string(index=False, float_format=lambda v: f"{v:.3f}").splitlines()
     return text
+
+
+def _summary(frame):
+    """A row per interval and plan."""
+    by = ["interval", "plan", "trainings"]
+    rows = frame.groupby(by, sort=False)
+    worst = frame.pivot_table(index=by, columns="learner", values="covers R", aggfunc="min", sort=False)
+    worst = worst.assign(ER=rows["covers ER"].min(), width=rows["width"].mean(), missing=rows["missing"].max()).reset_index()
+    return worst.rename_axis(columns=None).to_string(index=False, float_format=lambda v: f"{v:.3f}").splitlines()

@@ -91,6 +91,7 @@ def lines(frame, many):
         "Tests. Size: share of data sets in which two equally good learners, of exchangeable halves of the inputs, are told apart; power: the second lacks one input,",
         "which costs `effect` of the first one's error; levels: largest distance of the distribution of one-sided p-values of the true hypothesis from the uniform one",
     ]
+    text += ["", "Over all sizes n: largest size at 5% for each learner, and mean power", *_summary(frame)]
     for (learner, n), part in frame.groupby(["learner", "n"], sort=False):
         sets = int(part.sets.iloc[0])
         error, band = np.sqrt(0.05 * 0.95 / sets), scipy.stats.kstwo.ppf(0.95, sets)
@@ -98,3 +99,11 @@ def lines(frame, many):
         text += part[columns].to_string(index=False, float_format=lambda v: f"{v:.3f}").splitlines()
     text += ["", f"Many learners: {LEARNERS} equally good ones, of exchangeable parts of the inputs; at 5%"]
     return text + many.to_string(index=False, float_format=lambda v: f"{v:.3f}").splitlines()
+
+
+def _summary(frame):
+    """A row per test and plan."""
+    by = ["test", "plan", "trainings"]
+    worst = frame.pivot_table(index=by, columns="learner", values="size at 5%", aggfunc="max", sort=False)
+    worst = worst.assign(power=frame.groupby(by, sort=False)["power at 5%"].mean()).reset_index()
+    return worst.rename_axis(columns=None).to_string(index=False, float_format=lambda v: f"{v:.3f}").splitlines()
