@@ -553,7 +553,6 @@ def test_naive_t_covers_far_too_little_and_corrected_t_does_not(simulated):
 # What to use
 
 ONE, TWO = np.eye(8, dtype=np.uint8)[:2], np.eye(8, dtype=np.uint8)[4:6]
-BOOTSTRAP = resample.bootstrap(KEY, 24, 60)
 RECOMMENDED = {
     "one split": (PLANS["hold_out"], "R", "hold-out, t interval", "there is one split"),
     "random splits": (PLANS["corrected_t"], "R", "corrected resampled t interval", "splits share cases"),
@@ -568,8 +567,6 @@ RECOMMENDED = {
     "5 x 2": (PLANS["five_by_two"], "R", "corrected repeated k-fold t interval", "trained on 12 of 24 cases"),
     "nested": (PLANS["nested_cross_validation"], "R", "nested cross-validation", "corrects its bias"),
     "halves": (PLANS["conservative_z"], "ER", "conservative Z interval", "disjoint halves"),
-    "bootstrap": (BOOTSTRAP, "ER", "out-of-bag error", "bootstrap samples leave cases out, from which the error and its standard error follow; trained on "),
-    "bootstrap, R": (BOOTSTRAP, "R", "out-of-bag error", "the interval is about ER, and serves for R where the learner is stable; trained on "),
     "nothing shared": (resample.task_instances(64, 8, instances=4), "ER", "naive t interval", "neither training nor test cases"),
 }
 
@@ -586,6 +583,8 @@ def test_recommend_chooses_and_says_why(case):
 
 
 NONE_KNOWN = {
+    "bootstrap": (resample.bootstrap(KEY, 24, 60), "R", "bootstrap samples, which train on about 0.63 n cases"),
+    "bootstrap, ER": (resample.bootstrap(KEY, 24, 60), "ER", "bootstrap samples, which train on about 0.63 n cases"),
     "tested twice": (resample.from_weights(ONE, 2 * TWO), "R", "test cases that count more than once; give test weights of 0 and 1"),
     "apparent": (resample.full(24), "R", "rows tested on cases that they were trained on: the apparent error; use leave_out or nested_pairs"),
     "leave-one-out": (resample.leave_one_out(12), "R", "single test cases, from which the dependence of the models cannot be seen"),

@@ -6,7 +6,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from jaxgen.result import Result
-from jaxgen.stats.estimate.bootstrap_error import out_of_bag
 from jaxgen.stats.interval import fixed
 from jaxgen.stats.rows import divisions, every_case, not_folds, overlap, span, ten_halves, tested, within
 from jaxgen.stats.spread import Spread, all_pairs, as_result, caution, corrected, independent, joined, require_alternative, require_level
@@ -222,13 +221,15 @@ def nested_cross_validation(losses: Losses, bias: str = "authors", level: float 
 def recommend(losses: Losses, target: str = "R", level: float = 0.95, alternative: str = "two-sided") -> Result:
     """The interval that suits the plan of these losses; `note` says why.
 
+    The choice follows the coverage measured in `benchmarks/calibration.py`; see `docs/which_interval_which_test.md`.
+
     Args:
       losses: [*Q, R].
       target: "R", the risk of the model trained on the n cases at hand; "ER", its expectation over training sets; or "the k-fold test error".
       level: confidence level, 0 < level < 1.
       alternative: "two-sided", "greater" (lower limit only) or "less" (upper limit only).
     Returns:
-      Result [*Q]. Its own target names the number of training cases where that is less than n; that of bootstrap samples is ER also where R was asked for.
+      Result [*Q]. Its own target names the number of training cases where that is less than n.
     Raises:
       ValueError: an unknown target, or a plan from which no interval for this target is known to cover what it should; or as the method that was chosen.
     """
@@ -245,13 +246,12 @@ def _choice(plan: Plan, target: str):
     """The method for a plan and a target, and the reason: the first line that fits, where no method means that none is known."""
     labels, folds, apart = set(plan.labels), not not_folds(plan), not overlap(plan)
     ordered, dependent = "fold" in labels and "repeat" not in labels, "groups=" in plan.scheme
-    stable = "; the interval is about ER, and serves for R where the learner is stable" * (target == "R")
     table = (
         (target == TARGETS[2] and folds and not ordered and not dependent, cross_validation, "its central limit theorem is about the k-fold test error"),
         (target == TARGETS[2], None, "no folds of independent cases that test each of them once; use k_fold without groups, or ask for R or ER"),
         (plan.test.max() > 1, None, "test cases that count more than once; give test weights of 0 and 1"),
         (np.any((plan.train > 0) & (plan.test > 0)), None, "rows tested on cases that they were trained on: the apparent error; use leave_out or nested_pairs"),
-        (plan.train.max() > 1, out_of_bag, f"bootstrap samples leave cases out, from which the error and its standard error follow{stable}"),
+        (plan.train.max() > 1, None, "bootstrap samples, which train on about 0.63 n cases: around out-of-bag errors and .632+ intervals miss R and ER of networks; use leave_out or nested_pairs"),
         (ordered, None, "blocks of a series, whose cases depend on each other; no interval here allows for that"),
         (plan.resamples == 1, hold_out, "there is one split"),
         ("first" in labels, nested_cross_validation, "nested cross-validation estimates its own error and corrects its bias: it covers R where plain cross-validation does not"),
