@@ -25,6 +25,8 @@ _EPILOG = """examples:
   jaxgen assess prices.csv --target price
       the same for a file of your own: a header line, then one case per line
   jaxgen assess prices.csv --target price --learner linear --learner 'LeastSquares(ridge=10.0)' --scheme k-fold --repeats 10
+  jaxgen assess --learner linear --scheme nested --folds 5 --repeats 3
+      the interval that covers best: nested cross-validation
   jaxgen assess --learner linear --learner network
       a linear model against networks of 20 hidden units
 
@@ -33,6 +35,7 @@ exit codes: 0 done, 1 some fits failed (their losses are saved), 2 the input or 
 SCHEMES: dict[str, Callable[[Key, int, argparse.Namespace], Plan]] = {
     "leave-out": lambda key, n, a: resample.leave_out(key, n, fraction=a.fraction, resamples=a.resamples),
     "k-fold": lambda key, n, a: resample.k_fold(key, n, folds=a.folds, repeats=a.repeats),
+    "nested": lambda key, n, a: resample.nested_pairs(key, n, folds=a.folds, repeats=a.repeats),
     "leave-one-out": lambda key, n, a: resample.leave_one_out(n),
     "bootstrap": lambda key, n, a: resample.bootstrap(key, n, resamples=a.resamples),
     "balanced": lambda key, n, a: resample.balanced(key, n, fraction=a.fraction, resamples=a.resamples),
@@ -78,10 +81,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--learner", action="append", metavar="LEARNER", help="linear, mean, logistic, network, or code such as 'LeastSquares(ridge=10.0)'; repeat to compare (default: linear and mean)")
     run.add_argument("--loss", choices=LOSSES, default="squared", help="loss of a case (default: squared)")
     run.add_argument("--scheme", choices=SCHEMES, default="leave-out", help="how training sets are drawn (default: leave-out, random splits)")
-    run.add_argument("--fraction", type=float, default=0.25, metavar="SHARE", help="share of the cases left out (leave-out, balanced; default: 0.25)")
+    run.add_argument("--fraction", type=float, default=0.1, metavar="SHARE", help="share of the cases left out (leave-out, balanced; default: 0.1, which measured best; see docs/which_interval_which_test.md)")
     run.add_argument("--resamples", type=int, default=1000, metavar="R", help="training sets (leave-out, bootstrap, balanced; default: 1000)")
-    run.add_argument("--folds", type=int, default=10, metavar="K", help="folds (k-fold; default: 10)")
-    run.add_argument("--repeats", type=int, default=10, metavar="TIMES", help="times that all folds are drawn anew (k-fold; default: 10)")
+    run.add_argument("--folds", type=int, default=10, metavar="K", help="folds (k-fold, nested; default: 10)")
+    run.add_argument("--repeats", type=int, default=10, metavar="TIMES", help="times that all folds are drawn anew (k-fold, nested; default: 10)")
     run.add_argument("--seed", type=int, default=0, help="seed S of the splits; the training takes S + 1 (default: 0)")
     run.add_argument("--out", type=Path, metavar="DIR", help="new folder for table, figure and losses (default: jaxgen-runs/DATA-TIME)")
     run.add_argument("--drop-failed", action="store_true", help="leave out trainings that failed, and say how many")

@@ -78,7 +78,7 @@ def test_by_default_it_compares_a_line_with_the_mean_on_the_diabetes_data(folder
     assert main(["assess", *FEW]) == 0
     printed, trouble = capsys.readouterr()
     assert printed.startswith("diabetes: 442 cases, 10 inputs, target 'disease progression after one year'\n")
-    for part in ("12 resamplings, resample.leave_out(jax.random.key(0), 442, fraction=0.25, resamples=12)", "G of Mean() minus G of LeastSquares()", "corrected resampled t-test"):
+    for part in ("12 resamplings, resample.leave_out(jax.random.key(0), 442, fraction=0.1, resamples=12)", "G of Mean() minus G of LeastSquares()", "corrected resampled t-test"):
         assert part in printed
     assert not trouble
     (out,) = (folder / "jaxgen-runs").iterdir()
@@ -106,7 +106,7 @@ def test_a_file_of_ones_own(csv, folder, capsys):
     assert names(folder / "results") == ["first"]
     losses = store.load(folder / "results" / "first" / "losses-2.npz")
     assert (losses.learner, losses.loss) == ("LeastSquares(ridge=2.0)", "absolute")
-    assert same(losses.plan, resample.leave_out(jax.random.key(7), 24, 0.25, 12))
+    assert same(losses.plan, resample.leave_out(jax.random.key(7), 24, 0.1, 12))
     assert main([*command, "--out", "second"]) == 0
     again = store.load(folder / "second" / "losses-2.npz")
     np.testing.assert_array_equal(again.values, losses.values)
@@ -132,6 +132,7 @@ def test_a_target_of_words_makes_a_classification(csv, folder, capsys):
 SCHEMES = {
     "leave-out": (["--fraction", "0.5", *FEW], lambda key: resample.leave_out(key, 24, 0.5, 12)),
     "k-fold": (["--folds", "4", "--repeats", "3"], lambda key: resample.k_fold(key, 24, 4, 3)),
+    "nested": (["--folds", "4", "--repeats", "3"], lambda key: resample.nested_pairs(key, 24, 4, 3)),
     "leave-one-out": ([], lambda key: resample.leave_one_out(24)),
     "bootstrap": (FEW, lambda key: resample.bootstrap(key, 24, 12)),
     "balanced": (["--fraction", "0.5", *FEW], lambda key: resample.balanced(key, 24, 0.5, 12)),
@@ -145,7 +146,9 @@ def test_every_scheme_runs_and_is_recorded(scheme, csv, folder, capsys):
     plan = store.load(folder / "out" / "losses-1.npz").plan
     assert same(plan, make(jax.random.key(5)))
     assert same(plan, plan_of(json.loads((folder / "out" / "manifest.json").read_text())))
-    assert ("no comparison: " in capsys.readouterr().out) is (scheme == "bootstrap")
+    printed = capsys.readouterr().out
+    assert ("no comparison: " in printed) is (scheme in ("bootstrap", "nested"))
+    assert ("no interval: " in printed) is (scheme in ("bootstrap", "leave-one-out"))
 
 
 # Failed rows
