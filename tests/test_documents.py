@@ -10,6 +10,8 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).parent.parent
+GUIDE = ROOT / "docs" / "which_interval_which_test.md"
+PAGES = [ROOT / "README.md", GUIDE]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
@@ -28,10 +30,19 @@ def test_readme_runs_as_printed(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "distribution.png").stat().st_size > 10_000
 
 
-def test_readme_links_lead_somewhere():
-    links = re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / "README.md").read_text())
-    assert len(links) > 4
-    assert [link for link in links if not (ROOT / link).exists()] == []
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text())
+    assert len(links) > 3
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_tables_of_the_guide_are_those_of_the_results():
+    """Rows of a method, a plan, the trainings, and numbers with three decimals."""
+    lines = {" ".join(line.split()) for name in ("intervals", "tests") for line in (ROOT / "benchmarks" / "results" / f"calibration_{name}.txt").read_text().splitlines()}
+    rows = [" ".join(row.strip("| ").split(" | ")) for row in GUIDE.read_text().splitlines() if re.search(r"\| \d+ \| \d\.\d{3} ", row)]
+    assert len(rows) > 30
+    assert [row for row in rows if row not in lines] == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -46,7 +46,7 @@ def _choice(plan: Plan, zero_one: bool):
         (plan.resamples == 1, hold_out_t, "there is one split: it is about these two models"),
         ("instance" in labels and plan.test.min(-2).any(), quasi_f, "instances share their test cases and no training cases"),
         ("instance" in labels, disjoint_t, "instances share no cases and so are independent"),
-        (folds and repeats == 5 and plan.resamples == 10, five_by_two_f, "there are five times two halves, and it uses all ten differences"),
+        (folds and repeats == 5 and plan.resamples == 10, five_by_two_f, "there are five times two halves, and it uses all ten differences; below 300 cases it rejects equal learners too often"),
         (folds, corrected_k_fold_t, "folds share training cases, for which the corrected t allows"),
         (True, corrected_t, "splits share cases, for which the corrected t allows"),
     )
