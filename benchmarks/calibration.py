@@ -89,7 +89,7 @@ def gathered(module, share, start):
     return pd.DataFrame(found), (time.perf_counter() - begun) / 60
 
 
-def effort(frame, minutes, learners=1):
+def effort(frame, minutes, learners=1.0):
     """How many trainings a table took: one a row of a plan and learner; an early-stopped ensemble is one training of four networks."""
     once = frame.drop_duplicates(["learner", "n", "plan", "trainings"])
     fits = once.trainings * once.sets * learners

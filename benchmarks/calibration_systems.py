@@ -79,7 +79,7 @@ def exchangeable(setting, n, sets, seed, parts=2):
 
 def assessed(key, learner, data, plans, loss=jg.loss.squared):
     """Losses of each of several plans [R, N], all trained in one call."""
-    together = resample.from_weights(*(np.concatenate([getattr(plan, name) for plan in plans]) for name in ("train", "test")))
+    together = resample.from_weights(np.concatenate([plan.train for plan in plans]), np.concatenate([plan.test for plan in plans]))
     losses, start = jg.assess(key, learner, data, together, loss), 0
     for plan in plans:
         rows = np.s_[:, start : start + plan.resamples]
