@@ -17,7 +17,7 @@ class Result:
       source: where it was published.
       target: what the estimate and its interval are about: "R", the risk of the model trained on the n cases at hand;
         "ER", its expectation over training sets; "the k-fold test error"; or in words.
-      unit: the loss, or what else was measured.
+      unit: the loss, as "squared loss", or what else was measured.
       learner: the learner, as code that recreates it; empty if not known.
       estimate: [*Q], in that unit.
       standard_error: [*Q]; NaN where the method has none.

@@ -203,7 +203,7 @@ def test_the_test_cases_of_one_row_are_what_counts(name, own):
     for number in NUMBERS:
         np.testing.assert_array_equal(getattr(got, number), getattr(alone, number))
     assert got.target == "R of the model trained on the 18 training cases"
-    assert (got.unit, got.learner, alone.unit, alone.target) == ("squared", "a learner", "loss", "R of the given model")
+    assert (got.unit, got.learner, alone.unit, alone.target) == ("squared loss", "a learner", "loss", "R of the given model")
     if not own:
         assert FIXED[name](losses[1]).lower == pytest.approx(got.lower[1], abs=1e-12)
 
@@ -459,7 +459,7 @@ def test_losses_outside_the_test_cases_do_not_matter(name):
 @METHODS
 def test_an_interval_says_what_it_is(name):
     got = getattr(interval, name)(drawn(PLANS[name]))
-    for part in (got.method, got.source, "squared of a learner", "95% interval [", f"about {got.target}"):
+    for part in (got.method, got.source, "squared loss of a learner", "95% interval [", f"about {got.target}"):
         assert part in str(got)
     assert got.target.startswith(
         {"cross_validation": "the k-fold test error", "nested_cross_validation": "R", "hold_out": "R of the model trained on the 18"}.get(name, "ER for training sets of ")
@@ -634,7 +634,7 @@ REFUSED = {
     "no case": (interval.wilson, np.zeros((3, 0)), r"at least 1 test case for Wilson interval, got shape \[3, 0\]"),
     "NaN": (interval.t, np.array([1.0, math.nan]), "expected finite losses .*, got one that is not finite; test on more cases, or leave out what is not a number"),
     "no rate": (interval.wilson, np.array([0.0, 0.5]), r"losses of 0 and 1 for an error rate, got 0.5 \(loss\); use the loss zero_one, or t for other losses"),
-    "no rate, exact": (interval.clopper_pearson, SINGLE, r"losses of 0 and 1 for an error rate, got .* \(squared\)"),
+    "no rate, exact": (interval.clopper_pearson, SINGLE, r"losses of 0 and 1 for an error rate, got .* \(squared loss\)"),
     "no rate, Wald": (interval.wald, SINGLE, "losses of 0 and 1"),
     "kind": (partial(interval.bootstrap, kind="abc"), SINGLE, "a kind of bootstrap among percentile, basic, bca, studentised, got 'abc'; choose one of them"),
     "resamples": (partial(interval.bootstrap, resamples=1), SINGLE, "at least 2 resamples, got 1; ask for thousands"),

@@ -21,7 +21,7 @@ RANDOM = np.random.default_rng(0)
 def result(value, lower=np.nan, upper=np.nan, method="a method", target="ER", **changes):
     number = [np.asarray(v, np.float64) for v in (value, np.nan, np.nan, lower, upper)]
     return Result(
-        **{"method": method, "source": "given", "target": target, "unit": "squared", "learner": "Mean()", "level": 0.95} | changes, **dict(zip(FIELDS, number, strict=True))
+        **{"method": method, "source": "given", "target": target, "unit": "squared loss", "learner": "Mean()", "level": 0.95} | changes, **dict(zip(FIELDS, number, strict=True))
     )
 
 
@@ -30,7 +30,7 @@ RESULTS = (
     result(30.0, 25.0, 36.0, "one"),
     result(31.0, 22.0, np.inf, "two", "R"),
     result(29.0, -np.inf, 35.0, "three"),
-    point("four", "given", "the training error", "squared", "Mean()", np.asarray(27.0)),
+    point("four", "given", "the training error", "squared loss", "Mean()", np.asarray(27.0)),
     point("five", "given", "R", "squared loss", "Mean()", np.asarray(33.0), np.asarray(2.5)),
 )
 """One interval of each kind."""
@@ -299,7 +299,7 @@ BAD = {
         lambda: plot.interval_forest(*RESULTS, result([1.0, 2.0], [0.0, 0.0], [3.0, 3.0])),
         "got 6 with numbers of shapes [[], [], [], [], [], [2]]; make them of one, losses[q]",
     ),
-    "units": (lambda: plot.interval_forest(*RESULTS, result(1.0, unit="zero_one")), "expected results in one unit, got squared loss and zero_one loss; draw a figure of each"),
+    "units": (lambda: plot.interval_forest(*RESULTS, result(1.0, unit="zero_one loss")), "expected results in one unit, got squared loss and zero_one loss; draw a figure of each"),
     "no number": (lambda: plot.interval_forest(result(np.nan)), "expected estimates that are finite, got nan by a method; leave it out"),
     "labels of results": (lambda: plot.interval_forest(*RESULTS, labels=["a"]), "expected 5 labels, one a result, got 1"),
     "truth": (
@@ -308,7 +308,7 @@ BAD = {
     ),
     "no curve": (plot.learning_curve, "expected one or more curves of one data set each, got 0, 0 of them of several sets"),
     "curves of sets": (lambda: plot.learning_curve(CURVE, replace(CURVE, error=np.ones((2, 4)))), "got 2, 1 of them of several sets; choose a set with losses[q]"),
-    "units of curves": (lambda: plot.learning_curve(CURVE, replace(CURVE, unit="absolute")), "expected curves in one unit, got squared and absolute"),
+    "units of curves": (lambda: plot.learning_curve(CURVE, replace(CURVE, unit="absolute loss")), "expected curves in one unit, got squared loss and absolute loss"),
     "labels of curves": (lambda: plot.learning_curve(CURVE, labels=["a", "b"]), "expected 1 labels, one for each of the curves, got 2"),
     "to": (lambda: plot.learning_curve(CURVE, to=79.0), "expected a largest size of at least the 80 training cases measured, got 79.0"),
     "no losses": (plot.standard_error_floor, "expected one or more losses of one data set each, got 0"),

@@ -122,7 +122,7 @@ def test_algorithm_5_of_the_mean_loss_is_hold_out_with_the_bootstrap_error():
     cases = estimate.row_losses(of, 4)
     np.testing.assert_allclose(got.estimate, of.g[4], **EXACT)
     np.testing.assert_allclose(got.standard_error, scipy.stats.sem(cases) * math.sqrt(9 / 10), **DRAWN)
-    assert (got.unit, got.learner, got.target) == ("squared", "Mean()", "the risk of the one model that this row trained")
+    assert (got.unit, got.learner, got.target) == ("squared loss", "Mean()", "the risk of the one model that this row trained")
     assert "knows this split only" in str(got)
 
 

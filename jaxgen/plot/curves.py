@@ -51,7 +51,7 @@ def learning_curve(*curves: Curve, labels: Sequence[str] | None = None, to: floa
         axes.axvline(n, color="0.6", linewidth=0.8, zorder=0)
         axes.annotate(f"all {n:g} cases", (n, 1), (0, 2), axes.get_xaxis_transform(), "offset points", ha="center", va="bottom", fontsize=9, color="0.3")
     _sizes(axes, (measured.min(), end), [*cases, end, *measured])
-    axes.set(xlabel="training cases", ylabel=f"{curves[0].unit} loss")
+    axes.set(xlabel="training cases", ylabel=curves[0].unit)
     hidden = any(np.isnan(one.standard_error).any() for one in curves)
     _legend(figure, "points and bands: \N{PLUS-MINUS SIGN} standard error" + " (open, or no band: not known)" * hidden + "\ndashed: extrapolated; dotted: limit")
     return figure

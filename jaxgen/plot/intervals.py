@@ -55,7 +55,7 @@ def interval_forest(*results: Result, labels: Sequence[str] | None = None, truth
                 _row(axes, line - (GAP + _lines(name)) / 2, one, (name, -indent), said, colour)
         if known is not None:
             axes.plot([known, known], [start, line], color="0.3", linewidth=1, linestyle="--", zorder=1)
-    axes.set_xlabel(textwrap.fill(f"{_unit(results[0])}{shared}{'; dashed: truth' if truth is not None else ''}", HEADING), fontsize=SIZE)
+    axes.set_xlabel(textwrap.fill(f"{results[0].unit}{shared}{'; dashed: truth' if truth is not None else ''}", HEADING), fontsize=SIZE)
     axes.set(ylim=(line + GAP, 0), yticks=())
     axes.tick_params(labelsize=SIZE)
     axes.spines[["top", "left", "right"]].set_visible(False)
@@ -68,7 +68,7 @@ def _refuse(results: tuple[Result, ...], labels: Sequence[str] | None, truth: fl
     if not results or any(np.ndim(one.estimate) for one in results):
         shapes = [list(np.shape(one.estimate)) for one in results]
         raise ValueError(f"expected one or more results of one data set, got {len(results)} with numbers of shapes {shapes}; make them of one, losses[q]")
-    units = list(dict.fromkeys(map(_unit, results)))
+    units = list(dict.fromkeys(one.unit for one in results))
     if len(units) > 1:
         raise ValueError(f"expected results in one unit, got {' and '.join(units)}; draw a figure of each")
     missing = [one for one in results if not np.isfinite(one.estimate)]
@@ -83,10 +83,6 @@ def _refuse(results: tuple[Result, ...], labels: Sequence[str] | None, truth: fl
     if unknown:
         raise ValueError(f"expected the truth of targets among {', '.join(map(repr, targets))}, got {unknown[0]!r}; name the target as the result does")
     return {target: truth.get(target) for target in targets}
-
-
-def _unit(result: Result) -> str:
-    return result.unit if " " in result.unit else f"{result.unit} loss"
 
 
 def _names(results: tuple[Result, ...]) -> tuple[list[str], str]:

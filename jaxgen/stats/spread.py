@@ -140,7 +140,7 @@ def as_result(
     """
     lower, upper = spread.limits(level, alternative)
     df = np.full(spread.estimate.shape, float(spread.df))
-    return Result(*describe, losses.loss, losses.learner, spread.estimate, spread.standard_error, df, lower, upper, level=level, parts=parts or {}, note=joined(note, dropped(losses)))
+    return Result(*describe, f"{losses.loss} loss", losses.learner, spread.estimate, spread.standard_error, df, lower, upper, level=level, parts=parts or {}, note=joined(note, dropped(losses)))
 
 
 def dropped(losses: Losses) -> str:

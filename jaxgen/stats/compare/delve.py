@@ -38,7 +38,7 @@ def expected_loss(losses: Losses) -> Result:
     table = _analysed(_table(losses), _common(losses.plan))
     target = f"ER, for training sets of {int(losses.plan.train_sizes.flat[0])} cases"
     method = f"expected loss over instances with {'a common test set' if table.common else 'disjoint test sets'}"
-    return point(method, SOURCE, target, losses.loss, losses.learner, table.mean, table.standard_error, parts=table.parts, note=dropped(losses))
+    return point(method, SOURCE, target, f"{losses.loss} loss", losses.learner, table.mean, table.standard_error, parts=table.parts, note=dropped(losses))
 
 
 def disjoint_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:

@@ -106,7 +106,7 @@ def empirical_fraction(losses: Sequence[Losses]) -> Fractions:
         found.append((square.mean(-1), square.std(-1, ddof=1) / np.sqrt(one.resamples)))
     error, noise = (np.stack(numbers, axis=-1) for numbers in zip(*found, strict=True))
     fractions = np.array([one.plan.test_sizes.mean() / one.plan.n for one in losses])
-    return Fractions(losses[0].loss, losses[0].learner, fractions, error, noise)
+    return Fractions(f"{losses[0].loss} loss", losses[0].learner, fractions, error, noise)
 
 
 def average_conditional_error(estimates: Float[np.ndarray, " Q"], truths: Float[np.ndarray, " Q"]) -> Result:

@@ -89,7 +89,7 @@ def _varfis_corleto(name: str, equation: str, losses: Losses, full: Losses | Non
         estimate = estimate + of_all * parts["apparent"]
         influence = influence._replace(cases=influence.cases + of_all * _influence_on_apparent(full, standard_error))
     variance = np.sum(influence.cases**2, axis=-1) - influence.noise
-    return _interval((name, f"Varfis & Corleto 1994, {equation}", "ER"), losses.loss, losses.learner, estimate, variance, level, parts, dropped(losses))
+    return _interval((name, f"Varfis & Corleto 1994, {equation}", "ER"), f"{losses.loss} loss", losses.learner, estimate, variance, level, parts, dropped(losses))
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +226,7 @@ def _curve(method: str, source: str, losses: Sequence[Losses], points: "_Points"
     spread = np.sqrt(np.where(variance < 0, np.nan, variance))
     parameters, covariance = np.reshape(parameters, (*shape, 3)), covariance.reshape(*shape, 3, 3)
     first, note = losses[0], joined(note, *(dropped(one) for one in losses))
-    return Curve(method, source, first.loss, first.learner, first.plan.n, points.sizes, points.error, spread, parameters, covariance, note)
+    return Curve(method, source, f"{first.loss} loss", first.learner, first.plan.n, points.sizes, points.error, spread, parameters, covariance, note)
 
 
 def _sandwich(parameters: Float[np.ndarray, "3"], sizes: Float[np.ndarray, " S"], scale: Float[np.ndarray, " S"], covariance: Float[np.ndarray, "S S"], free: int) -> Float[np.ndarray, "3 3"]:

@@ -28,7 +28,7 @@ def apparent(losses: Losses) -> Result:
         "apparent error",
         "Efron 1983",
         "the loss on the training cases",
-        losses.loss,
+        f"{losses.loss} loss",
         losses.learner,
         np.asarray(losses.apparent.mean(-1), np.float64),
         note=joined(note, dropped(losses)),
@@ -53,7 +53,7 @@ def hold_out(losses: Losses) -> Result:
     n1, rows = span(plan.train_sizes), losses.resamples
     target = f"the risk of the model trained on {n1} cases" if rows == 1 else f"the mean risk of the {rows} models trained on {n1} cases"
     note = "" if rows == 1 else "the standard error is that of a single hold-out, an upper limit for the mean of several"
-    describe = ("hold-out", "Larsen & Hansen 1995, eq. 7", target, losses.loss, losses.learner)
+    describe = ("hold-out", "Larsen & Hansen 1995, eq. 7", target, f"{losses.loss} loss", losses.learner)
     return point(*describe, np.asarray(losses.g.mean(-1), np.float64), np.asarray(np.sqrt((variance / plan.test_sizes).mean(-1))), note=joined(note, dropped(losses)))
 
 
@@ -93,7 +93,7 @@ def cross_validation(losses: Losses) -> Result:
         f"{name} cross-validation" + (f", {repeats} repeats" if repeats > 1 else ""),
         "Stone 1974; standard error: Bayle et al. 2020",
         "the k-fold test error",
-        losses.loss,
+        f"{losses.loss} loss",
         losses.learner,
         spread.estimate,
         spread.standard_error,
@@ -130,5 +130,5 @@ def fractile(losses: Losses, p: float, level: float = 0.95) -> Result:
     none = np.full(estimate.shape, np.nan)
     target = "a fractile of p(G) over all splits of these data; other data are not covered"
     return Result(
-        f"{p:.4g} fractile", "Conover 1999", target, losses.loss, losses.learner, np.asarray(estimate), none, none, bounded[..., low], bounded[..., high], level, parts, note
+        f"{p:.4g} fractile", "Conover 1999", target, f"{losses.loss} loss", losses.learner, np.asarray(estimate), none, none, bounded[..., low], bounded[..., high], level, parts, note
     )

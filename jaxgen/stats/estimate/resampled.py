@@ -103,7 +103,7 @@ def split_train(losses: Losses) -> Result:
     notes += [f"the tutorial asks for some 500 splits, these are {r}"] if r < 500 else []
     notes += ["some rows may not have converged: their apparent error lies far above that of the others"] if outlying.any() else []
     parts = {"std": std, "monte carlo error": np.asarray(std / np.sqrt(r)), "outlying": outlying}
-    describe = ("split/train", f"{TUTORIAL}, Algorithm 4", "the distribution of G over splits of these data", losses.loss, losses.learner)
+    describe = ("split/train", f"{TUTORIAL}, Algorithm 4", "the distribution of G over splits of these data", f"{losses.loss} loss", losses.learner)
     return point(*describe, np.asarray(g.mean(-1)), parts=parts, note=joined(*notes, dropped(losses)))
 
 
@@ -289,4 +289,4 @@ def _name(statistic: Statistic) -> str:
 
 
 def _unit(losses: Losses, statistic: Statistic) -> str:
-    return losses.loss if statistic is np.mean else f"{_name(statistic)} of the {losses.loss} loss"
+    return f"{losses.loss} loss" if statistic is np.mean else f"{_name(statistic)} of the {losses.loss} loss"

@@ -157,7 +157,7 @@ def _of_row(losses: Losses, method: str) -> _Tested:
         remedy = "take a plan of one split, or a method of jaxgen.stats.interval for resampled rows"
         raise ValueError(f"expected one row, tested on cases of its own, for {method}, got {losses.resamples} ({losses.plan.scheme}); {remedy}")
     target = f"R of the model trained on the {int(losses.plan.train_sizes.flat[0])} training cases"
-    return _Tested(cases_of_row(losses), losses.loss, losses.learner, target, dropped(losses))
+    return _Tested(cases_of_row(losses), f"{losses.loss} loss", losses.learner, target, dropped(losses))
 
 
 def _rate(cases: _Tested) -> Float[np.ndarray, "*Q"]:
