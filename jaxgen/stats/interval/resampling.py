@@ -251,7 +251,7 @@ def _choice(plan: Plan, target: str):
         (target == TARGETS[2], None, "no folds of independent cases that test each of them once; use k_fold without groups, or ask for R or ER"),
         (plan.test.max() > 1, None, "test cases that count more than once; give test weights of 0 and 1"),
         (np.any((plan.train > 0) & (plan.test > 0)), None, "rows tested on cases that they were trained on: the apparent error; use leave_out or nested_pairs"),
-        (plan.train.max() > 1, None, "bootstrap samples, which train on about 0.63 n cases: around out-of-bag errors and .632+ intervals miss R and ER of networks; use leave_out or nested_pairs"),
+        (plan.train.max() > 1, None, "bootstrap samples, which train on about 0.63 n cases: intervals around their out-of-bag and .632+ errors miss R and ER of networks; use leave_out or nested_pairs"),
         (ordered, None, "blocks of a series, whose cases depend on each other; no interval here allows for that"),
         (plan.resamples == 1, hold_out, "there is one split"),
         ("first" in labels, nested_cross_validation, "nested cross-validation estimates its own error and corrects its bias: it covers R where plain cross-validation does not"),
