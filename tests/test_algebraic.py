@@ -211,6 +211,7 @@ def test_leave_one_out_is_press_and_what_the_engine_finds(learner):
     if not learner.ridge:
         model = sm.OLS(DATA.y[:, 0], sm.add_constant(DATA.x)).fit()
         assert got == pytest.approx(model.get_influence().ess_press / DATA.n, rel=EXACT)
+        np.testing.assert_allclose(algebraic.leverages(fit), model.get_influence().hat_matrix_diag, rtol=EXACT)
         assert fit.p == 5
         assert algebraic.s_p(fit).estimate == pytest.approx(model.ssr * 31 * 28 / 30 / (25 * 24), rel=EXACT)
 

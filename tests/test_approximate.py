@@ -171,6 +171,17 @@ def test_approximations_of_a_curved_model_foresee_most_of_the_change(tanh):
     assert algebraic.unlearning(tanh).estimate == pytest.approx(float(algebraic.unlearning(tanh, "full").estimate), rel=0.01)
 
 
+def test_error_against_retraining_is_that_of_refits_in_numpy(ridge):
+    plan, x, y = PLANS["ten folds"], linear().x, linear().y[:, 0]
+    made = algebraic.infinitesimal_jackknife(ridge, plan)
+    got = algebraic.against_retraining(OTHER, made, share=1.0)
+    refits = [np.linalg.solve(x[kept].T @ x[kept] + 2 * np.eye(3), x[kept].T @ y[kept]) for kept in plan.train > 0]
+    exact, before = (np.array([np.mean((y[tested] - x[tested] @ w) ** 2) for tested, w in zip(plan.test > 0, each, strict=True)]) for each in (refits, [ridge.params] * 10))
+    error = np.abs(made.losses.g - exact)
+    want = np.median(error), error.max(), np.median(np.abs(exact - before))
+    np.testing.assert_allclose([got.estimate, got.parts["largest"], got.parts["median_change"]], want, rtol=1e-8)
+
+
 def test_alo_of_logistic_regression():
     """Rad & Maleki's formula with statsmodels' fit: z_k + l'_k / l''_k h_k / (1 - h_k)."""
     x = linear().x[:, :2]

@@ -133,6 +133,10 @@ def test_mean_learner_has_its_closed_forms():
         got = estimate.out_of_bag(losses, standard_error=standard_error)
         assert got.standard_error == pytest.approx(want, rel=0.02)  # noise of 15 covariances over 40 000 samples
     assert got.parts["monte_carlo_share"] < 0.02
+    assert estimate.error_632(losses, full_mean(y)).estimate == pytest.approx(0.368 * np.var(y) + 0.632 * infinite(y, uniform), rel=0.01)
+    # a rule that does not look at inputs has the no-information rate for its apparent error, and .632+ stays there
+    gamma = estimate.no_information_rate(y[:, None], np.full((15, 1), y.mean()), loss.squared)
+    np.testing.assert_allclose([gamma, estimate.error_632_plus(losses, full_mean(y), gamma).estimate], np.var(y), **EXACT)
 
 
 def test_standard_error_is_the_spread_over_data_sets():

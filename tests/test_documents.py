@@ -1,5 +1,6 @@
 """What people see first runs as printed: the code of README and the notebooks."""
 
+import inspect
 import re
 import warnings
 from pathlib import Path
@@ -9,9 +10,13 @@ import matplotlib.pyplot as plt
 import nbformat
 import pytest
 
+from jaxgen import algebraic
+from jaxgen.stats import compare, estimate, interval, metrics
+
 ROOT = Path(__file__).parent.parent
 GUIDE = ROOT / "docs" / "which_interval_which_test.md"
-PAGES = [ROOT / "README.md", GUIDE]
+CHECKS = ROOT / "docs" / "checks.md"
+PAGES = [ROOT / "README.md", GUIDE, CHECKS]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
@@ -43,6 +48,28 @@ def test_tables_of_the_guide_are_those_of_the_results():
     rows = [" ".join(row.strip("| ").split(" | ")) for row in GUIDE.read_text().splitlines() if re.search(r"\| \d+ \| \d\.\d{3} ", row)]
     assert len(rows) > 30
     assert [row for row in rows if row not in lines] == []
+
+
+def functions(module):
+    """Names of what a module offers to call, without its classes."""
+    names = getattr(module, "__all__", None) or [name for name, value in vars(module).items() if name[0] != "_" and getattr(value, "__module__", "") == module.__name__]
+    return [name for name in names if callable(getattr(module, name)) and not inspect.isclass(getattr(module, name))]
+
+
+def test_checks_have_one_row_for_every_public_function():
+    modules = {"estimate": estimate, "interval": interval, "compare": compare, "metrics": metrics, "metrics.roc": metrics.roc, "algebraic": algebraic}
+    found = [f"{prefix}.{name}" for prefix, module in modules.items() for name in functions(module)]
+    assert len(found) > 100
+    assert sorted(re.findall(r"^\| `([\w.]+)` \|", CHECKS.read_text(), re.MULTILINE)) == sorted(found)
+
+
+def test_checks_name_tests_that_exist():
+    lines = CHECKS.read_text().splitlines()
+    rows = [line for line in lines if line.startswith("| `")]
+    assert [row for row in rows if not re.search(r"\| `test_\w+\.py::test_\w+`[^|]*\|$", row)] == []
+    named = {pair for line in lines for pair in re.findall(r"`(\w+\.py)::(\w+)`", line)}
+    assert len(named) > 100
+    assert [pair for pair in sorted(named) if not re.search(rf"^def {pair[1]}\(", (ROOT / "tests" / pair[0]).read_text(), re.MULTILINE)] == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -64,6 +64,14 @@ def test_finite_form_is_the_minimum(kurtosis):
     assert estimate.optimal_fraction(10**8, 5, kurtosis, "finite") == pytest.approx(estimate.optimal_fraction(10**8, 5, kurtosis), abs=1e-6)
 
 
+@pytest.mark.parametrize(("n", "p"), [(50, 10), (100, 10), (300, 5)])
+def test_exact_form_is_the_minimum_by_the_f_law_of_scipy(n, p):
+    """G = 1 + p / (m - p + 1) F(p, m - p + 1) after m training cases, and the mean squared error is 2 E[G^2] / (n - m)."""
+    sizes = np.arange(p + 4, n)
+    errors = [scipy.stats.f(p, m - p + 1, 1, p / (m - p + 1)).moment(2) / (n - m) for m in sizes]
+    assert estimate.optimal_fraction(n, p, form="exact") == 1 - sizes[np.argmin(errors)] / n
+
+
 @pytest.mark.parametrize("sets", [None, 3])
 def test_empirical_fraction_is_the_formula(sets):
     losses = [example(f, seed=seed, sets=sets) for seed, f in enumerate((0.5, 0.2, 0.8))]

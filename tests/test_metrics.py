@@ -432,6 +432,15 @@ def test_curves_at_given_rates_pass_through_their_points():
     assert np.trapezoid(roc.true_positive_at(p, grid, 1), grid) == pytest.approx(curve.area, abs=1e-3)  # 2000 steps
 
 
+def test_curves_at_rates_drawn_at_random_are_those_of_scikit_learn():
+    """None is the rate of a step, where interpolation may fall to its foot by a rounding."""
+    y, scores, weights = arrays(rows=(), ties=True)
+    rates = np.random.default_rng(2).random(50)
+    false_positive, true_positive, _ = peer.roc_curve(y[:, 1], scores[:, 1], sample_weight=weights)
+    want = np.interp(rates, false_positive, true_positive)
+    np.testing.assert_allclose(roc.true_positive_at(Predictions.from_arrays(y, scores, weights), rates, 1), want, atol=1e-10)  # steps of 1e-12 along the curve
+
+
 def test_rates_that_are_rounded_stay_at_their_threshold():
     """1 - 0.9 is below 0.1, where this curve rises to the top; 7 / 25 * 25 is above 7, and the cases of the next score are not yet taken."""
     p = binary([0, 1, *[0] * 9], np.arange(11, 0, -1))
