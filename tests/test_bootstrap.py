@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 import scipy.stats
+from given import made, with_failed, without_values
 from sklearn.metrics import confusion_matrix
 
 from jaxgen import loss, resample
@@ -34,12 +35,6 @@ def full_mean(y):
 
 def draws(random, resamples, n):
     return random.multinomial(n, np.full(n, 1 / n), size=resamples)
-
-
-def made(values, plan, learner="a", name="squared"):
-    """Losses with these values of every row and case."""
-    means = [np.sum(np.where(w > 0, w * values, 0), -1) / w.sum(-1) for w in (plan.test, plan.train)]
-    return Losses(*means, plan, learner, name, np.zeros(means[0].shape, np.uint8), ("it did not converge",), values)
 
 
 def example(sets=None, of_plan=None, n=12, resamples=300, seed=0):
@@ -272,18 +267,6 @@ def test_noise_that_hides_the_standard_error_is_told():
     assert np.isfinite(estimate.out_of_bag(losses, standard_error="raw").standard_error).all()
 
 
-def without_values():
-    losses, _ = example()
-    return Losses(losses.test_mean, losses.train_mean, losses.plan, "a", "squared", losses.failure)
-
-
-def with_failed():
-    losses, _ = example()
-    failure = losses.failure.copy()
-    failure[3] = 1
-    return Losses(losses.test_mean, losses.train_mean, losses.plan, "a", "squared", failure, ("it did not converge",), losses.values)
-
-
 def bad(plan):
     return lambda: estimate.out_of_bag(made(np.ones(plan.train.shape), plan))
 
@@ -298,8 +281,8 @@ BAD = {
     "leave_out": (bad(resample.leave_out(KEY, 12, 0.4, 9)), "expected bootstrap samples, as many draws as cases, tested on the cases that they lack, got resample.leave_out("),
     "one row": (bad(resample.bootstrap(KEY, 12, 1)), "expected at least 2 bootstrap samples, got 1; ask for more resamples"),
     "never out": (bad(resample.bootstrap(KEY, 40, 2)), "expected every case to be out of some bootstrap sample, got"),
-    "rows only": (lambda: estimate.out_of_bag(without_values()), "expected the losses of every case"),
-    "failed": (lambda: estimate.out_of_bag(with_failed()), "expected every row to have been fitted, got 1 failed of 300"),
+    "rows only": (lambda: estimate.out_of_bag(without_values(example()[0])), "expected the losses of every case"),
+    "failed": (lambda: estimate.out_of_bag(with_failed(example()[0])), "expected every row to have been fitted, got 1 failed of 300"),
     "pooling": (lambda: estimate.out_of_bag(example()[0], "both"), 'expected pooling "cases" or "rows" and standard_error "corrected" or "raw", got \'both\''),
     "standard error": (lambda: estimate.out_of_bag(example()[0], standard_error="none"), "got 'cases' and 'none'; choose one of these"),
     "level": (lambda: estimate.out_of_bag(example()[0], level=95.0), "expected a level between 0 and 1, got 95"),

@@ -1,6 +1,5 @@
 """The best fraction to leave out, and mean squared errors of an estimator: against the paper's expression, exact laws, SciPy and scikit-learn."""
 
-import math
 import re
 
 import jax
@@ -8,11 +7,11 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.stats
+from given import made, masks, regression
 from sklearn.metrics import mean_squared_error
 
-from jaxgen import loss, resample
+from jaxgen import resample
 from jaxgen.stats import estimate
-from jaxgen.types import Losses
 
 pytestmark = pytest.mark.one_device
 
@@ -20,28 +19,11 @@ EXACT = {"rtol": 1e-10, "atol": 1e-12}
 """The same sums in another order, and differences of them."""
 
 
-def made(values, plan, learner="a", name="squared"):
-    """Losses with these values of every row and case, [*Q, R, N]."""
-    means = [np.sum(np.where(w > 0, w * values, 0), -1) / w.sum(-1) for w in (plan.test, plan.train)]
-    return Losses(*means, plan, learner, name, np.zeros(means[0].shape, np.uint8), ("it did not converge",), values)
-
-
 def example(fraction=0.4, n=20, resamples=300, sets=None, seed=0):
     """Gamma losses of every row and case on random splits."""
     random = np.random.default_rng(seed)
     lead = () if sets is None else (sets,)
     return made((1 + fraction) * random.gamma(2.0, 1.0, (*lead, resamples, n)), resample.leave_out(jax.random.key(seed), n, fraction, resamples))
-
-
-def regression(x, y, train, test):
-    """Losses of ordinary least squares without a constant, x [N, p]; of the mean if p is 0."""
-    gram, moment = np.einsum("rn,ni,nj->rij", train, x, x, optimize=True), np.einsum("rn,ni,n->ri", train, x, y, optimize=True)
-    predictions = np.linalg.solve(gram, moment[..., None])[..., 0] @ x.T if x.shape[1] else np.repeat((train @ y / train.sum(1))[:, None], len(y), 1)
-    return Losses.from_predictions(y, predictions, train, test, loss.squared, "least squares")
-
-
-def masks(random, n, fraction, resamples):
-    return (random.random((resamples, n)).argsort(1) < n - math.ceil(n * fraction)).astype(float)
 
 
 # the best fraction to leave out

@@ -1,7 +1,6 @@
 """Varfis & Corleto's estimators and learning curves: against loops, closed forms, SciPy, statsmodels and the spread that they should have."""
 
 import itertools
-import math
 import re
 
 import jax
@@ -10,11 +9,11 @@ import pytest
 import scipy.optimize
 import scipy.stats
 import statsmodels.api
+from given import made, masks, regression, with_failed, without_values
 
-from jaxgen import loss, resample
+from jaxgen import resample
 from jaxgen.stats import estimate
 from jaxgen.stats.estimate import learning_curve
-from jaxgen.types import Losses
 
 pytestmark = pytest.mark.one_device
 
@@ -24,29 +23,12 @@ EXACT = {"rtol": 1e-10, "atol": 1e-12}
 KINDS = pytest.mark.parametrize("kind", ["jackknife", "cases"])
 
 
-def made(values, plan, learner="a", name="squared"):
-    """Losses with these values of every row and case, [*Q, R, N]."""
-    means = [np.sum(np.where(w > 0, w * values, 0), -1) / w.sum(-1) for w in (plan.test, plan.train)]
-    return Losses(*means, plan, learner, name, np.zeros(means[0].shape, np.uint8), ("it did not converge",), values)
-
-
 def example(fraction=0.4, n=20, resamples=300, sets=None, seed=0):
     """Gamma losses of every row and case on random splits, and those of a full fit."""
     random = np.random.default_rng(seed)
     lead = () if sets is None else (sets,)
     plan = resample.leave_out(jax.random.key(seed), n, fraction, resamples)
     return made(random.gamma(2.0, 1.0, (*lead, resamples, n)), plan), made(random.gamma(1.5, 1.0, (*lead, 1, n)), resample.full(n))
-
-
-def regression(x, y, train, test):
-    """Losses of ordinary least squares without a constant, x [N, p]; of the mean if p is 0."""
-    gram, moment = np.einsum("rn,ni,nj->rij", train, x, x, optimize=True), np.einsum("rn,ni,n->ri", train, x, y, optimize=True)
-    predictions = np.linalg.solve(gram, moment[..., None])[..., 0] @ x.T if x.shape[1] else np.repeat((train @ y / train.sum(1))[:, None], len(y), 1)
-    return Losses.from_predictions(y, predictions, train, test, loss.squared, "least squares")
-
-
-def masks(random, n, fraction, resamples):
-    return (random.random((resamples, n)).argsort(1) < n - math.ceil(n * fraction)).astype(float)
 
 
 # Varfis & Corleto
@@ -108,7 +90,7 @@ def test_data_sets_do_not_see_each_other(kind, own):
 
 
 def test_rows_left_out_are_told():
-    losses = failing().without_failed()
+    losses = with_failed(example()[0]).without_failed()
     assert "1 failed rows were left out" in estimate.l_alpha_beta(losses).note
     assert "1 failed rows were left out" in estimate.inverse_curve([other(), losses]).note
 
@@ -286,18 +268,6 @@ def test_constant_losses_have_no_error():
 # bad input
 
 
-def rows_only():
-    losses, _ = example()
-    return Losses(losses.test_mean, losses.train_mean, losses.plan, "a", "squared", losses.failure)
-
-
-def failing():
-    losses, _ = example()
-    failure = losses.failure.copy()
-    failure[3] = 1
-    return Losses(losses.test_mean, losses.train_mean, losses.plan, "a", "squared", failure, ("it did not converge",), losses.values)
-
-
 def alpha_beta(plan, kind="jackknife"):
     return lambda: estimate.l_alpha_beta(made(np.ones(plan.train.shape), plan), standard_error=kind)
 
@@ -316,8 +286,8 @@ BAD = {
     "never tested": (alpha_beta(resample.leave_out(KEY, 40, 0.1, 3), "cases"), "expected every case to be trained on by some row and tested by some, got resample.leave_out("),
     "kind": (alpha_beta(resample.leave_out(KEY, 20, 0.4, 10), "both"), 'expected standard_error "jackknife" or "cases", got \'both\''),
     "level": (lambda: estimate.l_alpha_beta(example()[0], level=95.0), "expected a level between 0 and 1, got 95"),
-    "rows only": (lambda: estimate.l_alpha_beta(rows_only()), "expected the losses of every case"),
-    "failed": (lambda: estimate.l_alpha_beta(failing()), "expected every row to have been fitted, got 1 failed of 300"),
+    "rows only": (lambda: estimate.l_alpha_beta(without_values(example()[0])), "expected the losses of every case"),
+    "failed": (lambda: estimate.l_alpha_beta(with_failed(example()[0])), "expected every row to have been fitted, got 1 failed of 300"),
     "full": (lambda: estimate.l_alpha(example()[0], made(np.ones((1, 10)), resample.full(10))), "expected the losses of one fit to all 20 cases, got those of resample.full(10)"),
     "one size": (lambda: estimate.inverse_curve([example()[0]]), "expected losses at 2 or more different training sizes, got sizes 12; assess plans"),
     "no size": (lambda: estimate.inverse_curve([]), "expected losses at 2 or more different training sizes, got sizes ; assess plans"),
