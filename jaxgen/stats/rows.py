@@ -1,5 +1,8 @@
 """Rows of a plan as statistics see them: their test cases, the divisions into folds that they make, and whether they share cases."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -116,6 +119,18 @@ def ten_halves(values: Float[np.ndarray, "*Q R"], plan: Plan) -> Float[np.ndarra
         raise ValueError(f"expected 10 rows with the labels repeat and fold, five times two halves, got {plan.scheme}; use resample.five_by_two")
     order = np.lexsort((plan.labels["fold"], plan.labels["repeat"]))
     return values[..., order].reshape(*values.shape[:-1], 5, 2)
+
+
+def suited(table: Sequence[tuple[Any, Any, str]], plan: Plan, expected: str) -> tuple[Callable[..., Any], str]:
+    """The method for a plan, with any number of rows R, and the reason: the first line (fits, method, reason) of the table that fits.
+
+    Raises:
+      ValueError: that line has no method, and the reason says why; `expected` says what was.
+    """
+    method, reason = next((method, reason) for fits, method, reason in table if fits)
+    if method is None:
+        raise ValueError(f"expected {expected}, got {plan.scheme}: {reason}")
+    return method, reason
 
 
 def span(sizes: Int[np.ndarray, "..."]) -> str:

@@ -8,7 +8,7 @@ from jaxgen.stats.compare.comparison import Comparison, require_same
 from jaxgen.stats.compare.delve import disjoint_t, quasi_f
 from jaxgen.stats.compare.paired import hold_out_t, mcnemar
 from jaxgen.stats.compare.splits import corrected_k_fold_t, corrected_t, five_by_two_f
-from jaxgen.stats.rows import divisions, not_folds
+from jaxgen.stats.rows import divisions, not_folds, suited
 from jaxgen.stats.spread import joined
 from jaxgen.types import Losses, Plan
 
@@ -50,7 +50,4 @@ def _choice(plan: Plan, zero_one: bool):
         (folds, corrected_k_fold_t, "folds share training cases, for which the corrected t allows"),
         (True, corrected_t, "splits share cases, for which the corrected t allows"),
     )
-    test, reason = next((test, reason) for fits, test, reason in table if fits)
-    if test is None:
-        raise ValueError(f"expected a plan for which a test is known to hold its level, got {plan.scheme}: {reason}")
-    return test, reason
+    return suited(table, plan, "a plan for which a test is known to hold its level")

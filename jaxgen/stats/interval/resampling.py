@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 
 from jaxgen.result import Result
 from jaxgen.stats.interval import fixed
-from jaxgen.stats.rows import divisions, every_case, not_folds, overlap, span, ten_halves, tested, within
+from jaxgen.stats.rows import divisions, every_case, not_folds, overlap, span, suited, ten_halves, tested, within
 from jaxgen.stats.spread import Spread, all_pairs, as_result, caution, corrected, independent, joined, require_alternative, require_level
 from jaxgen.types import Losses, Plan
 
@@ -263,10 +263,7 @@ def _choice(plan: Plan, target: str):
         (folds, bouckaert_frank, "folds share training cases, for which the corrected t allows"),
         (True, corrected_t, "splits share cases, for which the corrected t allows"),
     )
-    method, reason = next((method, reason) for fits, method, reason in table if fits)
-    if method is None:
-        raise ValueError(f"expected a plan from which an interval for {target} is known to cover what it should, got {plan.scheme}: {reason}")
-    return method, reason
+    return suited(table, plan, f"a plan from which an interval for {target} is known to cover what it should")
 
 
 def _fewer(plan: Plan, method) -> str:
