@@ -125,7 +125,7 @@ def main():
         write("calibration_intervals", tables, figures)
 
     tests, minutes = gathered(calibration_tests, share, start)
-    many = pd.DataFrame([row for n in SIZES[:2] for row in calibration_tests.of_many(SETTINGS[0], n, 5000 // share)])
+    many = pd.DataFrame([row for setting in SETTINGS for n in SIZES for row in calibration_tests.of_many(setting, n, 2000 // share)])
     tables = [machine(), effort(tests, minutes, 1.5), "", *calibration_tests.lines(tests, many)]
     print("\n".join(tables), flush=True)
     if share == 1:
