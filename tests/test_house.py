@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "delve_format": {"types"},
     "store": {"types"},
     "datasets": BASE,
-    "simulate": BASE,
+    "simulate": BASE | {"simulate"},
     "resample": BASE,
     "algebraic": BASE | {"algebraic"},
     "learn": BASE | {"learn"},

@@ -1,4 +1,4 @@
-"""Data whose truth is known: systems that make any number of independent data sets."""
+"""The linear system of Larsen & Hansen 1995, whose generalization error is exact."""
 
 from dataclasses import dataclass
 

@@ -1,0 +1,88 @@
+"""What a simulator of a family of tasks returns, and how all of them are run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxgen import keys
+from jaxgen.types import Data, Key
+
+_PAIRS = 1 << 16
+"""Fresh cases, each simulated twice, that the irreducible loss is estimated from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """Data sets from a simulator, and what is known of them.
+
+    Attributes:
+      name: DELVE's name of the data set, such as "kin-8nm"; it ends in "-like" where the original simulator is not known.
+      data: x [*Q, N, D], y [*Q, N, 1].
+      noise_free: the targets of the same inputs without noise, [*Q, N, 1].
+      irreducible: expected squared loss of the best of all predictions, E Var(y | x), in squared units of the target.
+      irreducible_error: standard error of `irreducible`, which is estimated from fresh cases.
+      variance: variance of the target over those cases; irreducible / variance is the standardised irreducible loss.
+    """
+
+    name: str
+    data: Data
+    noise_free: Float[np.ndarray, "*Q N 1"]
+    irreducible: float
+    irreducible_error: float
+    variance: float
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """A family of tasks as three functions; each works on all cases at once, in double precision, and is compiled once.
+
+    Attributes:
+      draw: inputs [n, D] from (key, n).
+      observe: noisy targets [n] from (key, x [n, D]).
+      ideal: targets without noise [n] from x [n, D].
+      pairs: cases that the irreducible loss is estimated from.
+    """
+
+    draw: Callable[[Key, int], Float[Array, "n D"]]
+    observe: Callable[[Key, Float[Array, "n D"]], Float[Array, " n"]]
+    ideal: Callable[[Float[Array, "n D"]], Float[Array, " n"]]
+    pairs: int = _PAIRS
+
+    def run(self, key: Key, name: str, names: tuple[str, ...], target: str, n: int, sets: int | None) -> Simulation:
+        """Q data sets of n cases; independent cases, so that all sets are drawn as one.
+
+        Raises:
+          TypeError: the key is no typed key.
+          ValueError: a count below 1.
+        """
+        keys.require(key)
+        if min(n, 1 if sets is None else sets) < 1:
+            raise ValueError(f"expected n and sets of at least 1, got n={n} and sets={sets}; ask for some cases")
+        lead = (n,) if sets is None else (sets, n)
+        with jax.enable_x64(True):
+            x, y, ideal = (np.asarray(a) for a in _cases(self, key, int(np.prod(lead))))
+            half_squares, fresh = (np.asarray(a) for a in _twice(self, jax.random.fold_in(key, 3)))
+        data = Data(x.reshape(*lead, -1), y.reshape(*lead, 1), names, target).checked()
+        error = half_squares.std(ddof=1) / np.sqrt(len(half_squares))
+        return Simulation(name, data, ideal.reshape(*lead, 1), float(half_squares.mean()), float(error), float(fresh.var()))
+
+
+@partial(jax.jit, static_argnums=(0, 2))
+def _cases(simulator: Simulator, key: Key, n: int) -> tuple[Any, Any, Any]:
+    """Inputs [n, D], targets [n], and targets without noise [n]."""
+    x = simulator.draw(jax.random.fold_in(key, 0), n)
+    return x, simulator.observe(jax.random.fold_in(key, 1), x), simulator.ideal(x)
+
+
+@partial(jax.jit, static_argnums=0)
+def _twice(simulator: Simulator, key: Key) -> tuple[Any, Any]:
+    """Half the squared difference of two targets of the same inputs, and the first of them; one each for fresh cases."""
+    x = simulator.draw(jax.random.fold_in(key, 0), simulator.pairs)
+    first, second = (simulator.observe(jax.random.fold_in(key, i), x) for i in (1, 2))
+    return jnp.square(first - second) / 2, first
