@@ -1,4 +1,4 @@
-"""The command line: `jaxgen assess`."""
+"""The command line: `jaxgen assess` and `jaxgen delve`."""
 
 import argparse
 import json
@@ -17,6 +17,7 @@ import matplotlib.pyplot as plt
 
 from jaxgen import datasets, learn, loss, plot, report, resample, store
 from jaxgen.assess import assess
+from jaxgen.delve import command
 from jaxgen.types import Data, Key, Losses, Plan
 
 _EPILOG = """examples:
@@ -55,12 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     matplotlib.use("Agg")
     try:
-        return _assess(options)
+        return options.do(options)
     except (ValueError, TypeError, OverflowError, OSError, MemoryError) as trouble:
         print(f"jaxgen: {trouble}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("jaxgen: stopped; nothing was saved", file=sys.stderr)
+        print("jaxgen: stopped; what was not complete is not saved", file=sys.stderr)
         return 130
 
 
@@ -68,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="jaxgen", description="How well does a learning method generalize, and which of two is better?")
     parser.add_argument("--version", action="version", version=version("jaxgen"))
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    command.add_to(commands)
     run = commands.add_parser(
         "assess",
         help="train learners on many resampled training sets and compare their errors on the cases left out",
@@ -88,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--seed", type=int, default=0, help="seed S of the splits; the training takes S + 1 (default: 0)")
     run.add_argument("--out", type=Path, metavar="DIR", help="new folder for table, figure and losses (default: jaxgen-runs/DATA-TIME)")
     run.add_argument("--drop-failed", action="store_true", help="leave out trainings that failed, and say how many")
+    run.set_defaults(do=_assess)
     return parser
 
 

@@ -57,7 +57,8 @@ def assess(
       data: x [*Q, N, D] and y [*Q, N, K]. Fits follow the floating type that JAX is set to (32 bits unless x64 is enabled).
       plan: train and test weights [*Q, R, N]; without Q it serves every data set.
       loss: per-case loss, from `jaxgen.loss` or a function of (y [N, K], prediction [N, K]) to [N].
-      keep: "cases" for the losses of every row on every case, [*Q, R, N]; "rows" for the means of each row only, memory O(R).
+      keep: "cases" for the losses of every row on every case, [*Q, R, N]; "predictions" for these and all predictions, [*Q, R, N, K];
+        "rows" for the means of each row only, memory O(R).
       chunk: rows trained at a time; None chooses by memory and cache.
       progress: a progress bar with rows per second; None shows it on a terminal only.
       devices: where to run; None takes all local devices of JAX's default kind.
@@ -70,7 +71,7 @@ def assess(
     """
     _check(key, learner, data, plan, keep, chunk)
     sets, rows = data.sets or plan.sets or 1, plan.resamples
-    job = _job(learner, loss, data, plan, tuple(devices or jax.local_devices()))
+    job = _job(learner, loss, data, plan, tuple(devices or jax.local_devices()), keep == "predictions")
     run = _Run(key, job, data, plan, (sets, rows), keep, chunk)
     with tqdm(total=sets * rows, unit=" rows", desc=_shorten(repr(learner)), disable=None if progress is None else not progress, delay=0.5) as bar:
         run.all_rows(bar.update)
@@ -85,8 +86,8 @@ def _check(key: Key, learner: Learner, data: Data, plan: Plan, keep: str, chunk:
         raise ValueError(f"expected a plan for the {data.n} cases of the data, got one for {plan.n} ({plan.scheme}); make the plan with n={data.n}")
     if data.sets and plan.sets and data.sets != plan.sets:
         raise ValueError(f"expected as many sets of splits as data sets, got {plan.sets} and {data.sets}; make the plan with sets={data.sets}, or without sets to share it")
-    if keep not in ("cases", "rows"):
-        raise ValueError(f"expected keep='cases' or keep='rows', got {keep!r}; choose what to keep of the losses")
+    if keep not in ("cases", "predictions", "rows"):
+        raise ValueError(f"expected keep='cases', keep='predictions' or keep='rows', got {keep!r}; choose what to keep")
     if chunk is not None and chunk < 1:
         raise ValueError(f"expected a chunk of at least 1 row, got {chunk}; leave chunk out to have it chosen")
     if isinstance(learner, type) or not (hasattr(learner, "fit") and hasattr(learner, "predict")):
@@ -100,7 +101,7 @@ def _check(key: Key, learner: Learner, data: Data, plan: Plan, keep: str, chunk:
         check(data, plan)
 
 
-def _job(learner: Learner, loss: Loss, data: Data, plan: Plan, devices: tuple[jax.Device, ...]) -> Job:
+def _job(learner: Learner, loss: Loss, data: Data, plan: Plan, devices: tuple[jax.Device, ...], predictions: bool) -> Job:
     """Chooses how to train: all rows of a data set together, on gathered cases, or on all cases with masks."""
     most, fewest = int(plan.train_cases.max()), int(plan.train_cases.min())
     together = hasattr(learner, "fit_rows") and plan.resamples >= _SHARED_ROWS
@@ -109,7 +110,7 @@ def _job(learner: Learner, loss: Loss, data: Data, plan: Plan, devices: tuple[ja
     dtype = jax.dtypes.canonicalize_dtype(np.float64).name
     shape = (data.n, data.d, data.y.shape[-1])
     # Each number of cases left out compiles anew, so a learner gets to know it only where it can gain.
-    return _on_fit_devices(Job(learner, loss, *shape, dtype, data.sets is None, used, data.n - fewest if few_left_out else None, together, devices))
+    return _on_fit_devices(Job(learner, loss, *shape, dtype, data.sets is None, used, data.n - fewest if few_left_out else None, together, devices, predictions))
 
 
 def _on_fit_devices(job: Job) -> Job:
@@ -126,8 +127,10 @@ class _Run:
         x, y = _cast(data, job.dtype)
         self.x, self.y = (x[None], y[None]) if job.one_data_set else (x, y)
         self.budget = _Budget.of(job)
-        self.budget.refuse_if_too_large(shape[0] * shape[1] * plan.n * x.itemsize if keep == "cases" else 0, job.learner)
-        self.values = np.empty((*shape, plan.n), x.dtype) if keep == "cases" else None
+        kept = {"cases": 1, "predictions": 1 + job.outputs, "rows": 0}[keep]
+        self.budget.refuse_if_too_large(shape[0] * shape[1] * plan.n * kept * x.itemsize, job.learner)
+        self.values = np.empty((*shape, plan.n), x.dtype) if kept else None
+        self.predictions = np.empty((*shape, plan.n, job.outputs), x.dtype) if job.predictions else None
         self.test_mean, self.train_mean = np.empty(shape), np.empty(shape)
         self.train_sizes, self.test_sizes = (np.broadcast_to(sizes, shape) for sizes in (plan.train_sizes, plan.test_sizes))
         self.failure, self.trusted = np.zeros(shape, np.uint8), np.ones(shape, bool)
@@ -199,7 +202,7 @@ class _Run:
             return weights[block.at]
         return np.broadcast_to(weights[block.at[1]], (*block.r.shape, weights.shape[-1]))
 
-    def _store(self, block: "_Block", losses, failure, trusted, info) -> None:
+    def _store(self, block: "_Block", losses, predictions, failure, trusted, info) -> None:
         """Copies a chunk's results to their rows; the means are taken here, in double precision."""
         part, at = (slice(block.r.shape[0]), slice(block.r.shape[1])), block.at
         values = np.asarray(losses)[part]
@@ -213,6 +216,8 @@ class _Run:
         self.trusted[at] = np.asarray(trusted)[part]
         if self.values is not None:
             self.values[at] = values
+        if self.predictions is not None:
+            self.predictions[at] = np.asarray(predictions)[part]
         for name, value in info.items():
             self.info[name][at] = np.asarray(value)[part]
 
@@ -224,7 +229,7 @@ class _Run:
 
         reasons = ("its loss is not finite (the training diverged, or a value overflowed)", *getattr(self.job.learner, "failures", ()))
         info = {name: out(value) for name, value in self.info.items()}
-        return Losses(out(self.test_mean), out(self.train_mean), plan, learner, loss, out(self.failure), reasons, out(self.values), info)
+        return Losses(out(self.test_mean), out(self.train_mean), plan, learner, loss, out(self.failure), reasons, out(self.values), info, predictions=out(self.predictions))
 
 
 def _cast(data: Data, dtype: str) -> tuple[np.ndarray, np.ndarray]:

@@ -41,6 +41,7 @@ class Job:
       left_out: most cases of weight 0 in a row, where `fit_rows` is to know it.
       together: `fit_rows` instead of `fit`.
       devices: where it runs.
+      predictions: the predictions are wanted too.
       predicted: rows that predict at a time; None for all rows of a chunk.
     """
 
@@ -55,15 +56,16 @@ class Job:
     left_out: int | None
     together: bool
     devices: tuple[jax.Device, ...]
+    predictions: bool = False
     predicted: int | None = None
 
     def one_set(self, key, x, y, train, q, r):
-        """Losses [b, N], failure [b], trusted [b] and info of the rows r [b] of data set q, whose training weights are train [b, N]."""
+        """Losses [b, N], predictions [b, N, K] or None, failure [b], trusted [b] and info of the rows r [b] of data set q, whose training weights are train [b, N]."""
         params, trusted = self.fitted(key, x, y, train, q, r)
         learner: Any = self.learner
-        losses = self._mapped(lambda p: self.losses(p, x, y), params, len(r))
+        losses, predictions = self._mapped(lambda p: self.tested(p, x, y), params, len(r))
         failure = jax.vmap(getattr(learner, "failure", lambda p: jnp.zeros((), jnp.int32)))(params)
-        return losses, failure, trusted, jax.vmap(getattr(learner, "diagnose", lambda p: {}))(params)
+        return losses, predictions, failure, trusted, jax.vmap(getattr(learner, "diagnose", lambda p: {}))(params)
 
     def fitted(self, key, x, y, train, q, r):
         """Parameters [b, ...] and trusted [b] of those rows."""
@@ -74,9 +76,10 @@ class Job:
             return learner.fit_rows(row_keys, x, y, weights, self.left_out)
         return jax.vmap(lambda row_key, w: learner.fit(row_key, *self._gathered(x, y, w)))(row_keys, weights), jnp.ones(len(r), bool)
 
-    def losses(self, params, x, y):
-        """Losses [N] of one row on all cases."""
-        return self.loss(y, self.learner.predict(params, x))
+    def tested(self, params, x, y):
+        """Losses [N] of one row on all cases, and its predictions [N, K] or None."""
+        predictions = self.learner.predict(params, x)
+        return self.loss(y, predictions), predictions if self.predictions else None
 
     def _mapped(self, function, params, rows):
         """The function of each row's parameters, for all rows at once or for some at a time."""
@@ -120,7 +123,7 @@ def facts(job: Job) -> Facts:
     train, r = jax.ShapeDtypeStruct((rows, job.cases), np.uint8), jax.ShapeDtypeStruct((rows,), np.int32)
     fit, (params, _) = jax.make_jaxpr(job.fitted, return_shape=True)(jax.random.key(0), x, y, train, jax.ShapeDtypeStruct((), np.int32), r)
     one = jax.tree.map(lambda p: jax.ShapeDtypeStruct(p.shape[1:], p.dtype), params)
-    predict = jax.make_jaxpr(job.losses)(one, x, y)
+    predict = jax.make_jaxpr(job.tested)(one, x, y)
     info = jax.eval_shape(getattr(job.learner, "diagnose", lambda p: {}), one)
     alone = any(equation.primitive.name in _POOLED for program in (fit, predict) for equation in _equations(program))
     widest = max(_widest(_equations(fit), rows), job.cases * np.dtype(job.dtype).itemsize)

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import zipfile
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 from jaxgen.types import Data, Losses, Plan
 
 _TEXTS = ("learner", "loss", "reasons", "dropped")
-_ARRAYS = ("test_mean", "train_mean", "failure", "values")
+_ARRAYS = ("test_mean", "train_mean", "failure", "values", "predictions")
 
 
 def save(losses: Losses, path: str | Path) -> Path:
@@ -31,20 +32,45 @@ def save(losses: Losses, path: str | Path) -> Path:
     path = Path(path)
     if path.suffix != ".npz":
         raise ValueError(f"expected a file name that ends in .npz, got {path.name!r}; call it {path.stem}.npz")
-    if path.exists():
-        raise FileExistsError(f"expected a new file, got {path}, which exists; remove it or choose another name")
     texts = {name: getattr(losses, name) for name in _TEXTS} | {"scheme": losses.plan.scheme, "jaxgen": version("jaxgen")}
     arrays = {name: getattr(losses, name) for name in _ARRAYS if getattr(losses, name) is not None}
     arrays |= {"train": losses.train, "test": losses.test}
     arrays |= {f"info/{name}": value for name, value in losses.info.items()} | {f"label/{name}": value for name, value in losses.plan.labels.items()}
-    partial = path.with_suffix(f".{os.getpid()}.partial")
+    return write(path, texts, arrays)
+
+
+def write(path: Path, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Path:
+    """Writes arrays of any shapes, as [R, N], with a manifest to one new compressed NumPy archive, which appears under its name only when complete.
+
+    Raises:
+      FileExistsError: the file is there already, or another process made it meanwhile.
+    """
+    exists = f"expected a new file, got {path}, which exists; remove it or choose another name"
+    if path.exists():
+        raise FileExistsError(exists)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         with open(partial, "wb") as file:
-            np.savez_compressed(file, manifest=np.array(json.dumps(texts)), **arrays)
-        os.replace(partial, path)
+            np.savez_compressed(file, manifest=np.array(json.dumps(manifest)), **arrays)
+        try:
+            os.link(partial, path)  # fails where the file exists by now, as a rename does not
+        except FileExistsError:
+            raise FileExistsError(exists) from None
+        except OSError:  # a file system without links
+            os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
     return path
+
+
+def read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The manifest and the arrays, as [R, N], of a file that `write` wrote.
+
+    Raises:
+      OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile: there is no such file, or it is another.
+    """
+    with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:  # NumPy leaves a broken archive open
+        return json.loads(str(archive["manifest"])), {name: archive[name] for name in archive.files if name != "manifest"}
 
 
 def load(path: str | Path) -> Losses:
@@ -55,8 +81,7 @@ def load(path: str | Path) -> Losses:
       ValueError: the file holds no losses of jaxgen.
     """
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:  # NumPy leaves a broken archive open
-            return _losses(json.loads(str(archive["manifest"])), {name: archive[name] for name in archive.files if name != "manifest"})
+        return _losses(*read(path))
     except FileNotFoundError:
         raise FileNotFoundError(f"expected a file of losses, got {path}, which does not exist; check the name") from None
     except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile):
@@ -68,7 +93,7 @@ def _losses(texts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Losses:
     plan = Plan(arrays["train"], arrays["test"], texts["scheme"], parts["label/"])
     means = {name: arrays[name] for name in ("test_mean", "train_mean", "failure")}
     said = {"learner": texts["learner"], "loss": texts["loss"], "reasons": tuple(texts["reasons"]), "dropped": texts["dropped"]}
-    return Losses(**means, **said, plan=plan, values=arrays.get("values"), info=parts["info/"])
+    return Losses(**means, **said, plan=plan, values=arrays.get("values"), predictions=arrays.get("predictions"), info=parts["info/"])
 
 
 def checksum(data: Data) -> str:

@@ -6,7 +6,7 @@ Axis letters, used in every docstring and annotation of the package:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -192,27 +192,6 @@ def _sum_cases(weights: UInt8[np.ndarray, "*Q R N"]) -> Int[np.ndarray, "*Q R"]:
     return np.einsum("...n->...", weights, dtype=np.int64, casting="unsafe")
 
 
-@dataclass(frozen=True, repr=False)
-class Value:
-    """Base of frozen dataclasses (with `repr=False`) that print as code that recreates them, defaults left out."""
-
-    def __repr__(self) -> str:
-        return _as_code(self)
-
-
-def _as_code(value: Any) -> str:
-    """Code that recreates a value: dataclasses without their defaults, functions by name."""
-    if isinstance(value, tuple) and type(value) is tuple:
-        return f"({', '.join(map(_as_code, value))}{',' if len(value) == 1 else ''})"
-    if is_dataclass(value) and not isinstance(value, type):
-        changed = ((f.name, getattr(value, f.name)) for f in fields(value) if f.repr or isinstance(value, Value))
-        default = {f.name: f.default for f in fields(value)}
-        return f"{type(value).__name__}({', '.join(f'{name}={_as_code(given)}' for name, given in changed if given != default[name])})"
-    if callable(value) and hasattr(value, "__name__"):
-        return f"loss.{value.__name__}" if value.__module__ == "jaxgen.loss" else value.__name__
-    return repr(value)
-
-
 @runtime_checkable
 class Learner(Protocol):
     """A learning method: two functions of ONE training set. The engine does all the vmapping.
@@ -258,6 +237,7 @@ class Losses:
       reasons: the sentences that `failure` points to.
       info: what the learner's `diagnose` said, each [*Q, R, ...].
       dropped: failed rows that were left out on request.
+      predictions: what every row predicts for every case, [*Q, R, N, K], in the units of the target; None if not kept.
     """
 
     test_mean: Float[np.ndarray, "*Q R"]
@@ -270,6 +250,7 @@ class Losses:
     values: Float[np.ndarray, "*Q R N"] | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
     dropped: int = 0
+    predictions: Float[np.ndarray, "*Q R N K"] | None = None
 
     @classmethod
     def from_predictions(cls, y: Any, predictions: Any, train: Any, test: Any, loss: Loss, learner: str = "given predictions") -> "Losses":
@@ -292,7 +273,7 @@ class Losses:
         values = np.asarray(loss(np.broadcast_to(y, predictions.shape), predictions), np.float64)
         test_mean, train_mean = (np.sum(np.where(w > 0, w * values, 0), axis=-1) / w.sum(-1) for w in (plan.test, plan.train))
         failure = (~np.isfinite(test_mean + train_mean)).astype(np.uint8)
-        return cls(test_mean, train_mean, plan, learner, getattr(loss, "__name__", repr(loss)), failure, ("its loss is not finite",), values)
+        return cls(test_mean, train_mean, plan, learner, getattr(loss, "__name__", repr(loss)), failure, ("its loss is not finite",), values, predictions=predictions)
 
     @property
     def train(self) -> UInt8[np.ndarray, "*P R N"]:
@@ -374,6 +355,7 @@ class Losses:
             train_mean=self.train_mean[index],
             failure=self.failure[index],
             values=None if self.values is None else self.values[index],
+            predictions=None if self.predictions is None else self.predictions[index],
             info={name: value[index] for name, value in self.info.items()},
             plan=plan,
         )

@@ -14,7 +14,8 @@ import scipy.stats
 import statsmodels.api as sm
 
 from jaxgen import Data, algebraic, assess, learn, loss, resample, simulate
-from jaxgen.types import Losses, Value
+from jaxgen.types import Losses
+from jaxgen.value import Value
 
 pytestmark = pytest.mark.one_device
 

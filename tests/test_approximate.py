@@ -10,7 +10,7 @@ import statsmodels.api as sm
 
 from jaxgen import Data, algebraic, assess, learn, loss, resample
 from jaxgen.stats import estimate
-from jaxgen.types import Value
+from jaxgen.value import Value
 
 pytestmark = pytest.mark.one_device
 

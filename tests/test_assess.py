@@ -162,6 +162,19 @@ def test_rows_only_gives_the_same_means_and_no_cases():
     assert all_cases.values.shape == (12, 24)
 
 
+@pytest.mark.parametrize("sets", [None, 3])
+def test_predictions_are_kept_where_asked_for(sets):
+    data, plan = problem(sets=sets), splits()
+    assert assess(KEY, Described(), data, plan).predictions is None
+    kept = assess(KEY, Described(), data, plan, keep="predictions", chunk=5)
+    lead = () if sets is None else (sets,)
+    assert kept.predictions.shape == (*lead, 12, 24, 1)
+    residual = data.y[..., None, :, :].astype(kept.values.dtype) - kept.predictions
+    np.testing.assert_array_equal(np.square(residual[..., 0]), kept.values)
+    first = kept if sets is None else kept[0]
+    np.testing.assert_array_equal(first.without_failed().predictions, kept.predictions if sets is None else kept.predictions[0])
+
+
 def test_losses_say_what_they_are_of():
     plan = splits()
     losses = assess(KEY, Average(), problem(), plan)
@@ -332,7 +345,7 @@ def test_programs_that_call_lapack_run_to_their_end():
 @pytest.mark.parametrize(("learner", "alone"), [(Average(), False), (learn.LeastSquares(), False), (learn.LeastSquares(minimum_norm=True), True), (Lapack(), True), (Hidden(), True)], ids=repr)
 def test_only_programs_without_lapack_run_beside_others(learner, alone):
     """Three rows, so that every learner is asked for `fit`."""
-    job = ENGINE._job(learner, loss.squared, problem(), splits(3), tuple(jax.devices()))
+    job = ENGINE._job(learner, loss.squared, problem(), splits(3), tuple(jax.devices()), False)
     assert job.devices == tuple(jax.devices()[: 1 if alone else None])
     assert ENGINE._workers(job) == 1 if alone or len(job.devices) > 1 else ENGINE._workers(job) == ENGINE._cores()
 

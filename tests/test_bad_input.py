@@ -113,7 +113,7 @@ CALLS = {
     "a key of the old style": (lambda: run(key=jax.random.PRNGKey(3)), TypeError, r"one random key, got ArrayImpl of shape \[2\] and dtype uint32; write jax\.random\.key\(0\)"),
     "several keys": (lambda: run(key=jax.random.split(KEY, 3)), TypeError, r"one random key, got \w*Array\w* of shape \[3\] and dtype key<fry>; write jax\.random\.key\(0\)"),
     "no key": (lambda: run(key=None), TypeError, "one random key, got NoneType"),
-    "keep of all": (lambda: run(keep="all"), ValueError, "keep='cases' or keep='rows', got 'all'; choose what to keep of the losses"),
+    "keep of all": (lambda: run(keep="all"), ValueError, "keep='cases', keep='predictions' or keep='rows', got 'all'; choose what to keep"),
     "chunk of none": (lambda: run(chunk=0), ValueError, "a chunk of at least 1 row, got 0; leave chunk out to have it chosen"),
     "negative chunk": (lambda: run(chunk=-5), ValueError, "a chunk of at least 1 row, got -5"),
     "summary of one resampling": (lambda: estimate.summary(row()), ValueError, "at least 2 resamplings to describe a distribution, got 1"),

@@ -11,9 +11,10 @@ FILES = {path.relative_to(ROOT / "jaxgen").as_posix(): path for path in sorted((
 TREES = {name: ast.parse(path.read_text(), name) for name, path in FILES.items()}
 
 LINES = 400
-BASE = {"types", "result", "keys", "loss", "draw", "delve_format"}
+BASE = {"types", "value", "result", "keys", "loss", "draw", "delve_format"}
 MAY_IMPORT = {
     "types": set(),
+    "value": set(),
     "keys": {"types"},
     "result": set(),
     "loss": {"types"},
@@ -29,6 +30,7 @@ MAY_IMPORT = {
     "step": {"types"},
     "assess": {"types", "keys", "loss", "step"},
     "plot": {"types", "result", "stats", "plot"},
+    "delve": BASE | {"datasets", "simulate", "resample", "learn", "store", "assess", "stats", "plot", "delve"},
     "report": {"types", "result", "stats", "plot"},
 }
 """Rooms of the package (a file, or a folder with all its files) and the rooms whose names they may import; `__init__` and `__main__` import any."""

@@ -24,6 +24,8 @@ LEARNERS = [
     learn.LeastSquares(ridge=3.0),
     learn.LeastSquares(minimum_norm=True),
     learn.Mean(),
+    learn.Neighbours(k=5),
+    learn.Normalised(learn.Neighbours()),
     *NETWORKS,
 ]
 KEY = jax.random.key(0)

@@ -12,7 +12,7 @@ import statsmodels.api as sm
 from jaxgen import Data, algebraic, assess, learn, loss, resample
 from jaxgen.algebraic.fit import _derived
 from jaxgen.learn.iterate import Trained, prepare
-from jaxgen.types import Value
+from jaxgen.value import Value
 
 pytestmark = pytest.mark.one_device
 

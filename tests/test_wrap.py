@@ -407,6 +407,9 @@ SENTENCES = {
     "no saved networks further inside": (EarlyStopped(Normalised(learn.LeastSquares())), TypeError, "a learner that saves networks while it trains, got Normalised"),
     "an ensemble inside": (EarlyStopped(Augmented(Ensemble(FIT), augment=jittered)), TypeError, "a learner that saves networks while it trains, got Augmented"),
     "one fold": (EarlyStopped(FIT, folds=1), ValueError, "at least 2 folds, got 1; give share=0.25 for a single split"),
+    "more members than folds": (EarlyStopped(FIT, folds=3, members=4), ValueError, "between 1 and 3 members, got 4 in .*; leave it out to train one a fold"),
+    "no members": (EarlyStopped(FIT, members=0), ValueError, "between 1 and 4 members, got 0"),
+    "two members of one split": (EarlyStopped(FIT, share=0.3, members=2), ValueError, "between 1 and 1 members, got 2"),
     "share of nothing": (EarlyStopped(FIT, share=0.0), ValueError, "a share between 0 and 1, got 0.0; it is the share of the training cases that validates"),
     "share of all": (EarlyStopped(FIT, share=1.0), ValueError, "a share between 0 and 1, got 1.0"),
     "negative patience": (EarlyStopped(FIT, patience=-1.0), ValueError, "a patience of at least 0 iterations and a stretch of at least 1, got -1.0 and 1.0; see EarlyStopped"),
@@ -426,6 +429,17 @@ def test_bad_input_is_named(case, own_messages):
         assess(jax.random.key(0), learner, DATA, PLAN)
     assert str(caught.value).startswith("expected ")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_the_first_members_are_those_of_the_whole_ensemble(members, dtype):
+    """Which is how Neal's mlp-bgd-2b is mlp-bgd-2 without its ensemble."""
+    x, y, w = arrays(dtype, X, Y, W)
+    everyone, some = (Normalised(EarlyStopped(FIT, folds=4, members=m)) for m in (None, members))
+    (whole, _, _), (_, predicted, said) = (train(learner, x, y, w, x) for learner in (everyone, some))
+    np.testing.assert_array_equal(said["iteration"], whole.base.iteration[:members])
+    first = whole._replace(base=jax.tree.map(lambda a: a[:members], whole.base))
+    close(predicted, everyone.predict(first, x), dtype)
 
 
 def test_copies_made_before_the_split_are_refused(own_messages):

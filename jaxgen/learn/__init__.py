@@ -7,6 +7,7 @@ from jaxgen.learn.conjugate import Conjugate, ese_hidden, mlp_ese_1
 from jaxgen.learn.descent import Descent, Optax
 from jaxgen.learn.linear import LeastSquares, LinearFit, Mean
 from jaxgen.learn.logistic import Logistic, LogisticFit
+from jaxgen.learn.neighbours import Neighbours, NeighboursFit
 from jaxgen.learn.network import MLP, PerTask
 from jaxgen.learn.normalise import Normalised
 from jaxgen.learn.objective import L1, L2, Objective, Sparse, Tied
@@ -27,6 +28,8 @@ __all__ = [
     "Logistic",
     "LogisticFit",
     "Mean",
+    "Neighbours",
+    "NeighboursFit",
     "Normalised",
     "Objective",
     "Optax",
@@ -39,7 +42,7 @@ __all__ = [
 ]
 
 _SHORT = {"linear": "LeastSquares()", "mean": "Mean()", "logistic": "Normalised(base=Logistic(ridge=1.0))", "network": "Normalised(base=Descent())"}
-_LEARNERS = (LeastSquares, Logistic, Mean, Descent, Conjugate, Normalised, EarlyStopped, Ensemble)
+_LEARNERS = (LeastSquares, Logistic, Mean, Neighbours, Descent, Conjugate, Normalised, EarlyStopped, Ensemble)
 _CLASSES = {made.__name__: made for made in (*_LEARNERS, MLP, PerTask, Objective, Optax, L1, L2, Sparse, Tied)}
 
 

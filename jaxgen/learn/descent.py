@@ -9,7 +9,7 @@ import optax
 from jax import lax
 from jaxtyping import Array, Float, Int, PyTree
 
-from jaxgen.learn.iterate import Cases, Iterative, Steps, prepare
+from jaxgen.learn.iterate import Cases, Iterative, Steps, Trained, prepare
 from jaxgen.learn.network import as_network
 from jaxgen.types import Data, Key, Plan
 
@@ -115,6 +115,14 @@ class Descent(Iterative):
             lambda state, since, upto: lax.fori_loop(jnp.asarray(since, jnp.int32), jnp.asarray(upto, jnp.int32), step, state),
             lambda state, iteration: self.trained(state.params, random, cases, iteration, state.failed_step),
         )
+
+    def diagnose(self, params: Trained) -> dict[str, Array]:
+        """As of any network; with step factors by relevance also the size of the weights that read each input, [D]: the inputs that were found relevant have large ones."""
+        if self.relevance == "none":
+            return super().diagnose(params)
+        kernels = [params.params[name]["kernel"] for name in as_network(self.network).input_layers]
+        size = jnp.sqrt(sum(jnp.sum(jnp.square(kernel), axis=tuple(range(kernel.ndim - 1))) for kernel in kernels))
+        return {**super().diagnose(params), "input_weights": size}
 
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses settings and data that do not fit.

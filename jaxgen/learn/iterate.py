@@ -14,7 +14,8 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from jaxgen.learn.network import MLP, PerTask, as_network
 from jaxgen.learn.objective import Objective, Penalty, as_objective
-from jaxgen.types import Data, Key, Minimum, Params, Plan, Value
+from jaxgen.types import Data, Key, Minimum, Params, Plan
+from jaxgen.value import Value
 
 _NETWORK = MLP()
 

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.types import Data, Key, Minimum, Plan, Value
+from jaxgen.types import Data, Key, Minimum, Plan
+from jaxgen.value import Value
 
 _UNROLL = 16
 """Up to this many unknowns, systems are eliminated by unrolled code with the rows on the last axis."""

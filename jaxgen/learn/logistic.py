@@ -11,7 +11,8 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 from scipy.linalg import helmert
 
-from jaxgen.types import Data, Key, Minimum, Plan, Value
+from jaxgen.types import Data, Key, Minimum, Plan
+from jaxgen.value import Value
 
 _WITHOUT_LAPACK = 64
 """Up to this many unknowns, Newton's equations are eliminated in a loop instead of by LAPACK, which must run alone (see `assess`)."""

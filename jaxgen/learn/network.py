@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from jaxgen.types import Data, Key, Value
+from jaxgen.types import Data, Key
+from jaxgen.value import Value
 
 Inputs = Float[Array, "D n"]
 Weights = Float[Array, " n"]

@@ -13,7 +13,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from jaxgen.types import Data, Value
+from jaxgen.types import Data
+from jaxgen.value import Value
 
 Outputs = Float[Array, "K n"]
 

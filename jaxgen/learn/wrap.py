@@ -12,7 +12,8 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from jaxgen.learn.iterate import Watched
 from jaxgen.loss import squared
-from jaxgen.types import Data, Key, Loss, Params, Plan, Value
+from jaxgen.types import Data, Key, Loss, Params, Plan
+from jaxgen.value import Value
 
 
 def held(learner: Any) -> Iterator[Any]:
@@ -82,6 +83,7 @@ class EarlyStopped(Wrapper):
     Attributes:
       base: a learner with saved networks: Descent, Conjugate, or one wrapped by Normalised or Augmented.
       folds: portions, and members.
+      members: train only the first so many of the members, for less time; each is the same network as among all. None trains all.
       share: one split, in place of the folds, that validates on this share of the cases (at least one).
       patience: training ends at the first save beyond `stretch` times the best iteration so far + `patience` iterations;
         None trains to the end, which is Neal's choice.
@@ -96,6 +98,7 @@ class EarlyStopped(Wrapper):
     stretch: float = 1.0
     refit: bool = False
     loss: Loss = squared
+    members: int | None = None
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -115,6 +118,7 @@ class EarlyStopped(Wrapper):
           Stopped.
         """
         order_key, refit_key, *member_keys = jax.random.split(key, 2 + (1 if self.share is not None else self.folds))
+        member_keys = member_keys[: self.members]
         order = _random_order(order_key, w) if order is None else order
         used = jnp.sum(w > 0, dtype=jnp.int32)
         begin, size, most_left, most_out = self._portions(len(w), used)
@@ -174,6 +178,8 @@ class EarlyStopped(Wrapper):
             raise ValueError(f"expected at least 2 folds, got {self.folds}; give share=0.25 for a single split")
         if self.share is not None and not 0 < self.share < 1:
             raise ValueError(f"expected a share between 0 and 1, got {self.share}; it is the share of the training cases that validates")
+        if self.members is not None and not 1 <= self.members <= (1 if self.share is not None else self.folds):
+            raise ValueError(f"expected between 1 and {1 if self.share is not None else self.folds} members, got {self.members} in {self}; leave it out to train one a fold")
         if self.patience is not None and not (self.patience >= 0 and self.stretch >= 1):
             raise ValueError(f"expected a patience of at least 0 iterations and a stretch of at least 1, got {self.patience} and {self.stretch}; see EarlyStopped")
         fewest, needed = int(plan.train_cases.min()), self.folds if self.share is None else 2
@@ -186,7 +192,7 @@ class EarlyStopped(Wrapper):
             sizes = np.array([min(max(math.ceil(self.share * m - 1e-9), 1), max(m - 1, 1)) for m in range(n + 1)], np.int32)
             return jnp.zeros(1, jnp.int32), jnp.asarray(sizes)[used][None], int(max(np.arange(n + 1) - sizes)), int(max(sizes))
         bounds = (jnp.arange(self.folds + 1, dtype=jnp.int32) * used) // self.folds
-        return bounds[:-1], bounds[1:] - bounds[:-1], n - n // self.folds, math.ceil(n / self.folds)
+        return bounds[:-1][: self.members], (bounds[1:] - bounds[:-1])[: self.members], n - n // self.folds, math.ceil(n / self.folds)
 
 
 def _random_order(key: Key, w: Float[Array, " n"]) -> Int[Array, " n"]:

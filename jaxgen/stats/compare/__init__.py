@@ -18,12 +18,14 @@ from jaxgen.stats.compare.splits import (
     probability_greater,
     probability_interval,
 )
+from jaxgen.stats.compare.task import TaskComparison, standard_loss, task
 
 __all__ = [
     "Comparison",
     "Omnibus",
     "Pairs",
     "RankDifferences",
+    "TaskComparison",
     "bayesian_t",
     "benjamini_hochberg",
     "benjamini_yekutieli",
@@ -50,4 +52,6 @@ __all__ = [
     "probability_interval",
     "quasi_f",
     "recommend",
+    "standard_loss",
+    "task",
 ]

@@ -1,0 +1,106 @@
+"""Learning methods under the names that they have in DELVE, and methods of the user's."""
+
+import importlib
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from jaxgen.learn import MLP, Descent, EarlyStopped, LeastSquares, Neighbours, Normalised, mlp_ese_1
+from jaxgen.types import Learner
+from jaxgen.value import Value
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""What methods and prototasks may be called: their names are names of files."""
+
+
+@dataclass(frozen=True, repr=False)
+class Method(Value):
+    """A learning method with a name: the same learner for every task, or one made for its size.
+
+    Attributes:
+      name: letters, digits, dots, hyphens and underscores.
+      learner: a learner, or a function of the numbers of training cases and inputs that returns one.
+    """
+
+    name: str
+    learner: Learner | Callable[[int, int], Learner]
+
+    def on(self, cases: int, inputs: int) -> Learner:
+        """The learner for a task of so many training cases and inputs.
+
+        Raises:
+          ValueError: the name is none for a file, or there is no learner.
+        """
+        if not NAME.fullmatch(self.name):
+            raise ValueError(f"expected a method's name of letters, digits, '.', '-' and '_', got {self.name!r}; choose another")
+        learner: Any = self.learner
+        learner = learner if hasattr(learner, "fit") or not callable(learner) else learner(cases, inputs)
+        if isinstance(learner, type) or not (hasattr(learner, "fit") and hasattr(learner, "predict")):
+            raise ValueError(f"expected method {self.name} to be a learner, or a function of (cases, inputs) that returns one, got {learner!r}; give one such as learn.LeastSquares()")
+        return learner
+
+
+def mlp_bgd(relevance: str = "none", members: int | None = None, steps: int = 20_000) -> Normalised:
+    """The learner of Neal's methods mlp-bgd (1998, sections 3.3, 3.5 and 3.6).
+
+    Four networks of 20 tanh hidden units, each trained on three quarters of the cases by batch gradient descent and stopped where its error on the last
+    quarter is least, of 63 saved networks; the prediction is their mean. DELVE's normalisation. Start parameters uniform in (-0.01, 0.01).
+
+    Args:
+      relevance: "none" is mlp-bgd-1, "gradient" mlp-bgd-2, "correlation" mlp-bgd-3; see `learn.Descent`.
+      members: 1 trains the first of the four only, as mlp-bgd-2b; None trains all.
+      steps: iterations of each network; saves are at `saves="1-2-5"`, which are 63 for 20,000.
+    Returns:
+      A learner of values only, which prints as code that recreates it.
+    """
+    return Normalised(EarlyStopped(Descent(MLP(hidden=(20,)), rate=0.1, steps=steps, relevance=relevance), folds=4, members=members))
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("lin-1", Normalised(LeastSquares())),
+        Method("knn-cv-1", Normalised(Neighbours())),
+        Method("mlp-bgd-1", mlp_bgd()),
+        Method("mlp-bgd-2", mlp_bgd("gradient")),
+        Method("mlp-bgd-2b", mlp_bgd("gradient", members=1)),
+        Method("mlp-bgd-3", mlp_bgd("correlation")),
+        Method("mlp-ese-1", mlp_ese_1),
+    )
+}
+"""DELVE's methods that this package has."""
+
+
+def method(text: str) -> Method:
+    """The method that a text names: one of `METHODS`, or an object of the user's as module:name.
+
+    Args:
+      text: such as "mlp-bgd-2", or "my_methods:ridge", where `ridge` in my_methods.py (found from the working folder) is a `Method`, a learner, or a
+        function of (cases, inputs) that returns one. The last two get the name of the object, with hyphens for underscores.
+    Returns:
+      Method.
+    Raises:
+      ValueError: there is no such method, module or object, or it is none of these.
+    """
+    if text in METHODS:
+        return METHODS[text]
+    module, colon, name = text.partition(":")
+    if not (colon and module and name):
+        raise ValueError(f"expected a method among {', '.join(METHODS)}, or your own as module:name, got {text!r}; choose one")
+    found = _imported(module, name)
+    return found if isinstance(found, Method) else Method(name.replace("_", "-"), found)
+
+
+def _imported(module: str, name: str) -> Any:
+    """An object of a module, which may lie in the working folder."""
+    before = sys.path.copy()
+    try:
+        sys.path.insert(0, os.getcwd())
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"expected a method of your own as module:name, got {module}:{name}, which cannot be imported ({error}); check its spelling and the working folder") from error
+    finally:
+        sys.path[:] = before

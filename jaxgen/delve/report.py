@@ -1,0 +1,146 @@
+"""What an archive of results says: expected losses, comparisons, figures, tables."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from jaxgen import loss, plot
+from jaxgen.delve.archive import Archive
+from jaxgen.delve.methods import METHODS
+from jaxgen.stats import compare
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Methods compared on the tasks of one prototask.
+
+    Attributes:
+      prototask: its name.
+      tasks: one for each number of training cases, in increasing order; numbers [L] for L methods.
+      left_out: methods that have no place here, and why.
+    """
+
+    prototask: str
+    tasks: tuple[compare.TaskComparison, ...]
+    left_out: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([self.prototask, *map(str, self.tasks), *(f"left out: {reason}" for reason in self.left_out)])
+
+
+def compared(archive: Archive, prototask: str, methods: Sequence[str] | None = None, sizes: Sequence[int] | None = None) -> Compared:
+    """Compares methods on all tasks of a prototask for which there are results.
+
+    Args:
+      archive: where the results are.
+      prototask: its name.
+      methods: names, in the order of the columns; None takes all, DELVE's own first. A method that has not run on all of these sizes, or that failed
+        on an instance, is left out and said to be.
+      sizes: training cases; None takes all sizes of which there are results.
+    Returns:
+      Compared, of L methods.
+    Raises:
+      ValueError: no results, or only of methods that must be left out; or none of a method or size asked for.
+    """
+    results = archive.results()
+    results = results[results["prototask"] == prototask] if len(results) else results
+    if not len(results):
+        raise ValueError(f"expected results for {prototask} in {archive.path}, got none; run methods on it first")
+    for what, wanted in (("method", methods), ("size", sizes)):
+        unknown = [one for one in wanted or () if one not in set(results[what])]
+        if unknown:
+            raise ValueError(f"expected a {what} among {', '.join(map(str, sorted(set(results[what]))))} for {prototask}, got {unknown[0]}; run it first")
+    chosen = sorted(set(results["size"])) if sizes is None else sorted(sizes)
+    own = list(METHODS)
+    names = sorted(set(results["method"]), key=lambda name: (own.index(name) if name in own else len(own), name)) if methods is None else list(methods)
+    table = results[results["size"].isin(chosen)].set_index(["method", "size"])
+    reasons = {name: _trouble(table, name, chosen) for name in names}
+    good = tuple(name for name in names if not reasons[name])
+    if not good:
+        raise ValueError(f"expected a method that has run without failure on {prototask} with {', '.join(map(str, chosen))} cases, got none ({'; '.join(reasons.values())}); run one")
+    y = archive.prototask(prototask).data.y
+    tasks = []
+    for size in chosen:
+        losses = archive.task_losses(prototask, size, good)
+        known = losses[0].loss in (loss.squared.__name__, loss.absolute.__name__, loss.zero_one.__name__)
+        standard = compare.standard_loss(y, losses[0].plan, losses[0].loss) if known else None
+        tasks.append(compare.task(losses, standard, good))
+    return Compared(prototask, tuple(tasks), tuple(reason for reason in reasons.values() if reason))
+
+
+def page(archive: Archive, methods: Sequence[str] | None = None, prototasks: Sequence[str] | None = None) -> str:
+    """The comparisons of all prototasks as text."""
+    return "\n\n".join(str(compared(archive, name, _present(archive, name, methods))) for name in prototasks or archive.prototasks())
+
+
+def tables(comparisons: Sequence[Compared]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Losses, one row for each prototask, size and method; and pairs, one row for each two methods, with p-values raw and adjusted."""
+    losses = [task.to_frame().assign(prototask=one.prototask) for one in comparisons for task in one.tasks]
+    pairs = [task.pairs.to_frame().assign(prototask=one.prototask, size=task.size) for one in comparisons for task in one.tasks if len(task.pairs.first)]
+    keys = ["prototask", "size"]
+    return _first(pd.concat(losses, ignore_index=True), keys), _first(pd.concat(pairs, ignore_index=True), keys) if pairs else pd.DataFrame(columns=keys)
+
+
+def write(archive: Archive, out: str | Path, methods: Sequence[str] | None = None, prototasks: Sequence[str] | None = None, adjusted: bool = False) -> Path:
+    """Writes the report of an archive to a new folder: report.txt, losses.csv, pairs.csv, results.csv (every manifest) and a figure for each prototask.
+
+    Args:
+      archive: where the results are.
+      out: the folder, which appears under its name only when all is in it.
+      methods: names, in the order of the columns; None takes all.
+      prototasks: names; None takes all.
+      adjusted: Holm's p-values in the figures, instead of those of each pair [L, L] by itself.
+    Returns:
+      The folder.
+    Raises:
+      FileExistsError: the folder is there already.
+      ValueError: as `compared` says.
+    """
+    out = Path(out)
+    if out.exists():
+        raise FileExistsError(f"expected a new folder for the report, got {out}, which exists; choose another")
+    found = [compared(archive, name, _present(archive, name, methods)) for name in prototasks or archive.prototasks()]
+    losses, pairs = tables(found)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    try:
+        (partial / "report.txt").write_text("\n\n".join(map(str, found)) + "\n")
+        for name, table in (("losses", losses), ("pairs", pairs), ("results", archive.results())):
+            table.to_csv(partial / f"{name}.csv", index=False)
+        for one in found:
+            known = all(task.standard == task.standard for task in one.tasks)
+            figure = plot.delve(one.tasks, one.prototask, adjusted, standardised=known)
+            figure.savefig(partial / f"{one.prototask}.png", dpi=200)
+            plt.close(figure)
+        partial.chmod(0o755)
+        os.rename(partial, out)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return out
+
+
+def _trouble(table: pd.DataFrame, name: str, sizes: Sequence[int]) -> str:
+    """Why a method cannot be compared on tasks of all sizes; empty if it can."""
+    missing = [size for size in sizes if (name, size) not in table.index]
+    if missing:
+        return f"{name}, which has not run with {', '.join(map(str, missing))} cases"
+    failed = [f"{int(table.loc[(name, size), 'failed'])} instances with {size} cases" for size in sizes if table.loc[(name, size), "failed"]]
+    return f"{name}, which failed on {', '.join(failed)}" if failed else ""
+
+
+def _present(archive: Archive, prototask: str, methods: Sequence[str] | None) -> list[str] | None:
+    """Those of the methods that have any result for a prototask; all of them if none has."""
+    if methods is None:
+        return None
+    return [name for name in methods if any((archive.path / prototask).glob(f"*/{name}.npz"))] or list(methods)
+
+
+def _first(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    return table[[*keys, *(name for name in table.columns if name not in keys)]]

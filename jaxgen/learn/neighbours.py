@@ -1,0 +1,132 @@
+"""Nearest neighbours, their number chosen by leave-one-out."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from jaxgen.types import Data, Key, Plan
+from jaxgen.value import Value
+
+_AT_A_TIME = 256
+"""Cases that look for their neighbours at a time: their distances stay in the cache of a core."""
+
+
+class NeighboursFit(NamedTuple):
+    """The training cases [n, D], [n, K] with their weights [n], how many neighbours are asked [], and the mean leave-one-out loss for that number []."""
+
+    x: Float[Array, "*S n D"]
+    y: Float[Array, "*S n K"]
+    w: Float[Array, "*S n"]
+    k: Int[Array, "*S"]
+    error: Float[Array, "*S"]
+
+
+@dataclass(frozen=True, repr=False)
+class Neighbours(Value):
+    """The mean target of the k nearest training cases, in Euclidean distance, with k by leave-one-out (DELVE's knn-cv-1).
+
+    Of all k from 1 to n - 1 the one with the least mean squared leave-one-out loss is taken, the smallest of equals. A case of
+    weight 2 counts as two neighbours. Where several cases are equally far away and not all of them are among the k, each has an equal share
+    in the places left, so the order of the cases does not matter. Inputs should be in comparable units: `Normalised(Neighbours())`
+    is knn-cv-1. Of a classification the predictions are the shares of the classes. Choosing
+    k needs memory for n^2 K numbers a row.
+
+    Attributes:
+      k: neighbours; None chooses by leave-one-out.
+    """
+
+    k: int | None = None
+
+    def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> NeighboursFit:
+        """The training cases and the number of neighbours; `key` is not used."""
+        used = (w > 0)[:, None]
+        x, y = jnp.where(used, x, 0), jnp.where(used, y, 0)
+        if self.k is not None:
+            return NeighboursFit(x, y, w, jnp.int32(self.k), jnp.full((), jnp.nan, x.dtype))
+        return NeighboursFit(x, y, w, *_by_leave_one_out(x, y, w))
+
+    def predict(self, params: NeighboursFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
+        """Mean targets of the neighbours, in the units of y."""
+        return lax.map(lambda case: _mean_of_nearest(params, case), x, batch_size=_AT_A_TIME)
+
+    def diagnose(self, params: NeighboursFit) -> dict[str, Array]:
+        """The number of neighbours and the leave-one-out loss, each []."""
+        return {"neighbours": params.k, "leave_one_out": params.error}
+
+    def check(self, data: Data, plan: Plan) -> None:
+        """Refuses a number of neighbours that there are not.
+
+        Raises:
+          ValueError: k is below 1 or above the training cases of some row, or there is nothing to leave out.
+        """
+        fewest, least = int(plan.train_sizes.min()), 2 if self.k is None else self.k
+        if self.k is not None and self.k < 1:
+            raise ValueError(f"expected at least 1 neighbour, got k={self.k}; leave k out to have it chosen")
+        if fewest < least:
+            raise ValueError(f"expected at least {least} training cases for {self}, got {fewest} in {plan.scheme}; train on more cases")
+
+
+def _mean_of_nearest(params: NeighboursFit, case: Float[Array, " D"]) -> Float[Array, " K"]:
+    """Mean target of the k nearest training cases of one case."""
+    far = _distances(params.x, params.w, case)
+    k = params.k.astype(far.dtype)
+    edge = _edge(far, params.w, k)
+    inside, at_edge = jnp.where(far < edge, params.w, 0), jnp.where(far == edge, params.w, 0)
+    counted = inside + at_edge * ((k - jnp.sum(inside)) / jnp.sum(at_edge))
+    return jnp.sum(counted[:, None] * params.y, axis=0) / k
+
+
+def _distances(x: Float[Array, "n D"], w: Float[Array, " n"], case: Float[Array, " D"]) -> Float[Array, " n"]:
+    """Squared distances of the training cases from a case; infinite for those of weight 0."""
+    return jnp.where(w > 0, jnp.sum(jnp.square(x - case[None]), axis=1), jnp.inf)
+
+
+def _edge(far: Float[Array, " n"], w: Float[Array, " n"], k: Float[Array, ""]) -> Float[Array, ""]:
+    """The k-th smallest distance of cases repeated by their weights, found bit by bit: numbers from 0 are in the order of their bits."""
+    bits = jnp.finfo(far.dtype).bits
+    whole = jnp.uint32 if bits == 32 else jnp.uint64
+    pattern = lax.bitcast_convert_type(far, whole)
+
+    def lower(place, found):
+        """Sets the next bit unless so many cases lie below it already."""
+        tried = found | (jnp.ones((), whole) << (bits - 2 - place).astype(whole))
+        return jnp.where(jnp.sum(jnp.where(pattern < tried, w, 0)) < k, tried, found)
+
+    return lax.bitcast_convert_type(lax.fori_loop(0, bits - 1, lower, jnp.zeros((), whole)), far.dtype)
+
+
+def _by_leave_one_out(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> tuple[Int[Array, ""], Float[Array, ""]]:
+    """The number of neighbours with the least mean squared leave-one-out loss, and that loss."""
+    values, below = jax.vmap(lambda i: _ranked(x, y, jnp.maximum(w.at[i].add(-1), 0), x[i]))(jnp.arange(len(w)))
+    total = jnp.sum(w)
+
+    def add(k, state):
+        """The k-th neighbour of every case joins the others."""
+        place, sums, best, least = state
+        passed = jnp.take_along_axis(below, place[:, None], axis=1)[:, 0] < k.astype(x.dtype)
+        place = jnp.where(passed, place + 1, place)
+        sums = sums + jnp.take_along_axis(values, place[:, None, None], axis=1)[:, 0]
+        errors = jnp.where(w > 0, jnp.sum(jnp.square(y - sums / k.astype(x.dtype)), axis=1), 0)
+        error = jnp.sum(w * errors) / total
+        better = error < least
+        return place, sums, jnp.where(better, k, best), jnp.where(better, error, least)
+
+    start = (jnp.zeros(len(w), jnp.int32), jnp.zeros_like(y), jnp.int32(1), jnp.asarray(jnp.inf, x.dtype))
+    return lax.fori_loop(1, total.astype(jnp.int32), add, start)[2:]
+
+
+def _ranked(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], case: Float[Array, " D"]) -> tuple[Float[Array, "n K"], Float[Array, " n"]]:
+    """Targets [n, K] in the order of the distance from a case, equally distant ones replaced by their mean, and cumulated weights [n]."""
+    far = _distances(x, w, case)
+    order = jnp.argsort(far)
+    far, w, y = far[order], w[order], y[order]
+    below, sums = (jnp.concatenate([jnp.zeros_like(a[:1]), jnp.cumsum(a, axis=0)]) for a in (w, w[:, None] * y))
+    number, new = jnp.arange(len(far)), far[1:] > far[:-1]
+    first = lax.cummax(jnp.where(jnp.append(True, new), number, 0))
+    after = lax.cummin(jnp.where(jnp.append(new, True), number, len(far)), reverse=True) + 1
+    mean = (sums[after] - sums[first]) / jnp.maximum(below[after] - below[first], 1)[:, None]
+    return jnp.where((after - first > 1)[:, None], mean, y), below[1:]
