@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"jaxgen: {trouble}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("jaxgen: stopped; what was not complete is not saved", file=sys.stderr)
+        print("jaxgen: stopped; what was not complete was not saved", file=sys.stderr)
         return 130
 
 

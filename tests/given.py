@@ -1,9 +1,12 @@
-"""Losses with given values, and of least squares by NumPy, for the tests of statistics."""
+"""Losses with given values, and of least squares by NumPy, for the tests of statistics; the files of real data that some tests can use."""
 
 import math
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 from jaxgen import loss
 from jaxgen.types import Losses
@@ -37,3 +40,11 @@ def regression(x, y, train, test):
 def masks(random, n, fraction, resamples):
     """Training weights [R, N] of random splits that leave out this fraction."""
     return (random.random((resamples, n)).argsort(1) < n - math.ceil(n * fraction)).astype(float)
+
+
+def delve_data(name):
+    """The file of one of DELVE's data sets, X and y; the test is skipped where there is none."""
+    folder = Path(os.environ.get("JAXGEN_DELVE_DATA") or Path(__file__).parents[2] / "shared" / "data")
+    if not (folder / f"{name}.npz").is_file():
+        pytest.skip(f"needs DELVE's {name}.npz, in the folder that JAXGEN_DELVE_DATA names")
+    return folder / f"{name}.npz"

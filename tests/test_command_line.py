@@ -244,7 +244,7 @@ def test_help_and_version_end_well(option, part, capsys):
     assert part in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("trouble", "code", "message"), [(OSError("no space left on device"), 2, "jaxgen: no space left on device\n"), (KeyboardInterrupt(), 130, "jaxgen: stopped; nothing was saved\n")], ids=["disk", "user"])
+@pytest.mark.parametrize(("trouble", "code", "message"), [(OSError("no space left on device"), 2, "jaxgen: no space left on device\n"), (KeyboardInterrupt(), 130, "jaxgen: stopped; what was not complete was not saved\n")], ids=["disk", "user"])
 def test_a_run_that_ends_early_leaves_no_part_of_a_folder(trouble, code, message, csv, folder, capsys, monkeypatch):
     def end(*arguments, **options):
         raise trouble

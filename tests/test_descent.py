@@ -112,6 +112,17 @@ def test_correlation_is_training_on_scaled_inputs(double):
     assert np.min(f) < 0.1
 
 
+@pytest.mark.parametrize("network", [NETWORK, PerTask(NETWORK)], ids=repr)
+def test_the_size_of_input_weights_is_told(network, double):
+    """Of all layers that read the inputs, direct connections included, and of all tasks."""
+    x, y, w = arrays(double, X, Y, W)
+    learner = Descent(network, steps=2, relevance="gradient")
+    fit, _ = train(learner, x, y, w, x)
+    kernels = [np.asarray(fit.params[layer]["kernel"]).reshape(-1, x.shape[1]) for layer in ("hidden_0", "skip")]
+    np.testing.assert_allclose(learner.diagnose(fit)["input_weights"], np.linalg.norm(np.concatenate(kernels), axis=0), rtol=1e-12)  # rounding
+    assert "input_weights" not in Descent(network, steps=2).diagnose(fit)
+
+
 @settings(derandomize=True, deadline=None, max_examples=25)
 @given(st.integers(0, 2**30), st.sampled_from([1e-8, 1e-3, 1.0, 1e8]))
 def test_step_factors_are_shares_of_the_largest(seed, size):

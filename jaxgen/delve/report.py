@@ -74,9 +74,30 @@ def compared(archive: Archive, prototask: str, methods: Sequence[str] | None = N
     return Compared(prototask, tuple(tasks), tuple(reason for reason in reasons.values() if reason))
 
 
-def page(archive: Archive, methods: Sequence[str] | None = None, prototasks: Sequence[str] | None = None) -> str:
-    """The comparisons of all prototasks as text."""
-    return "\n\n".join(str(compared(archive, name, _present(archive, name, methods))) for name in prototasks or archive.prototasks())
+def everything(archive: Archive, methods: Sequence[str] | None = None, prototasks: Sequence[str] | None = None) -> list[Compared]:
+    """The comparisons of all prototasks, each of the L methods that have run on it.
+
+    Args:
+      archive: where the results are.
+      methods: names, in the order of the columns; None takes all.
+      prototasks: names; None takes all on which one of the methods has run.
+    Returns:
+      One for each prototask.
+    Raises:
+      ValueError: a method that has run nowhere, or as `compared` says.
+    """
+    run = {name: {file.stem for file in (archive.path / name).glob("*/*.npz")} for name in archive.prototasks()}
+    unknown = [method for method in methods or () if not any(method in names for names in run.values())]
+    if unknown or not run:
+        known = ", ".join(sorted(set().union(*run.values()))) or "none"
+        raise ValueError(f"expected methods among those that have run ({known}), got {unknown[0] if unknown else 'an empty archive'}; run it first")
+    chosen = [name for name in run if methods is None or run[name] & set(methods)] if prototasks is None else prototasks
+    return [compared(archive, name, None if methods is None else [method for method in methods if method in run.get(name, ())]) for name in chosen]
+
+
+def page(comparisons: Sequence[Compared]) -> str:
+    """Comparisons, of L methods each, as text."""
+    return "\n\n".join(map(str, comparisons))
 
 
 def tables(comparisons: Sequence[Compared]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -100,17 +121,17 @@ def write(archive: Archive, out: str | Path, methods: Sequence[str] | None = Non
       The folder.
     Raises:
       FileExistsError: the folder is there already.
-      ValueError: as `compared` says.
+      ValueError: as `everything` says.
     """
     out = Path(out)
     if out.exists():
         raise FileExistsError(f"expected a new folder for the report, got {out}, which exists; choose another")
-    found = [compared(archive, name, _present(archive, name, methods)) for name in prototasks or archive.prototasks()]
+    found = everything(archive, methods, prototasks)
     losses, pairs = tables(found)
     out.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     try:
-        (partial / "report.txt").write_text("\n\n".join(map(str, found)) + "\n")
+        (partial / "report.txt").write_text(page(found) + "\n")
         for name, table in (("losses", losses), ("pairs", pairs), ("results", archive.results())):
             table.to_csv(partial / f"{name}.csv", index=False)
         for one in found:
@@ -133,13 +154,6 @@ def _trouble(table: pd.DataFrame, name: str, sizes: Sequence[int]) -> str:
         return f"{name}, which has not run with {', '.join(map(str, missing))} cases"
     failed = [f"{int(table.loc[(name, size), 'failed'])} instances with {size} cases" for size in sizes if table.loc[(name, size), "failed"]]
     return f"{name}, which failed on {', '.join(failed)}" if failed else ""
-
-
-def _present(archive: Archive, prototask: str, methods: Sequence[str] | None) -> list[str] | None:
-    """Those of the methods that have any result for a prototask; all of them if none has."""
-    if methods is None:
-        return None
-    return [name for name in methods if any((archive.path / prototask).glob(f"*/{name}.npz"))] or list(methods)
 
 
 def _first(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

@@ -1,0 +1,110 @@
+"""The early-stopping methods of Neal 1998, "Assessing relevance determination methods using DELVE", on his thirty tasks, and what he says of them.
+
+    python benchmarks/neal1998.py                   the three families as jaxgen.simulate makes them, with 8 and 32 inputs, five sizes each
+    python benchmarks/neal1998.py --real FOLDER     DELVE's own data instead, as far as FOLDER has them: kin-8nm.npz, ... with arrays X and y
+
+prints the losses, the times and a table of claims, and writes to benchmarks/results/: neal1998.txt, the losses and p-values of all pairs as CSV, and a
+figure for each data set (with --real, neal1998_real.txt only). The archive of all predictions stays in jaxgen-runs/, and what it has is not run again;
+times are those of a first run, compilation included.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+from neal1998_claims import claims
+from speed import machine
+
+from jaxgen import datasets, delve, plot
+
+RESULTS = Path(__file__).parent / "results"
+RUNS = Path(__file__).parents[1] / "jaxgen-runs"
+METHODS = ("mlp-ese-1", "mlp-bgd-1", "mlp-bgd-2", "mlp-bgd-2b", "mlp-bgd-3", "knn-cv-1", "lin-1")
+ORDER = ("mlp-bgd-1", "mlp-bgd-2", "mlp-bgd-3", "mlp-bgd-2b", "mlp-ese-1", "knn-cv-1", "lin-1")
+"""Of the runs."""
+PAPER = {(8, 1024): 27, (32, 1024): 52}
+"""Minutes for one training set by mlp-bgd, on a 194 MHz processor: Neal 1998, Fig. 1."""
+COLUMNS = ["prototask", "size", "method", "loss", "standard_error", "standardised_loss", "standardised_standard_error", "training set sd", "residual sd"]
+
+
+def simulated():
+    """The six prototasks, made by the simulators."""
+    return [delve.simulated(family, inputs) for inputs in (8, 32) for family in delve.FAMILIES]
+
+
+def real(folder):
+    """Those of DELVE's data sets that a folder has."""
+    names = ("kin-8nm", "pumadyn-8nm", "bank-8nm", "kin-32nm", "pumadyn-32nm", "bank-32nm", "bank-32nh")
+    return [delve.Prototask(name, read(folder / f"{name}.npz"), origin="DELVE") for name in names if (folder / f"{name}.npz").exists()]
+
+
+def read(file):
+    with np.load(file) as arrays:
+        return datasets.from_arrays(arrays["X"], arrays["y"], arrays["names"].tolist())
+
+
+def run(archive, prototasks):
+    """Runs all methods that the archive does not have."""
+    for name in ORDER:
+        began = time.perf_counter()
+        archive = delve.run(archive, prototasks, [delve.METHODS[name]], progress=False)
+        print(f"{name}: {time.perf_counter() - began:.1f} s", flush=True)
+    return archive
+
+
+def times(archive):
+    """Lines on how long every method took when it ran."""
+    table = archive.results().set_index(["method", "prototask", "size"])["seconds"]
+    seconds = table.groupby("method").sum()
+    three, total = (sum(seconds[name] for name in names) for names in (ORDER[:3], ORDER))
+    yield "Times in seconds, all tasks of a method, compilation included; Neal's, for each of his mlp-bgd methods: about 50 hours on a 194 MHz processor of 1998;"
+    yield "his own program takes 12.4 minutes of one core of today for mlp-bgd-2 (744 s)"
+    yield from (f"  {name:12}{seconds[name]:8.1f}" for name in ORDER)
+    yield f"  mlp-bgd-1, -2 and -3 together {three:.0f} s = {three / 60:.1f} minutes (asked: at most 6); all methods {total:.0f} s = {total / 60:.1f} minutes (asked: at most 10)"
+    yield "seconds for one training set of 1024 cases, mlp-bgd-2, beside the paper's minutes"
+    for (inputs, size), minutes in PAPER.items():
+        found = [table[name] for name in table.index if name[0] == "mlp-bgd-2" and name[2] == size and f"-{inputs}n" in name[1]]
+        if found:
+            yield f"  {inputs} inputs: {min(found) / 4:.2f} s, where the program was compiled already; paper: {minutes} minutes"
+
+
+def losses(found):
+    """Lines of a table of standardised losses."""
+    yield "Standardised squared loss (standard error)"
+    for one in found:
+        yield f"{one.prototask:18}" + "".join(f"{label:>18}" for label in one.tasks[0].labels)
+        for task in one.tasks:
+            relative = zip(task.standardised.estimate, task.standardised.standard_error, strict=True)
+            yield f"{task.size:>16}  " + "".join(f"{f'{loss:.3f} ({error:.3f})':>18}" for loss, error in relative)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--real", type=Path, metavar="FOLDER")
+    options = parser.parse_args()
+    jax.config.update("jax_enable_compilation_cache", False)  # all compilation counts
+    name = "neal1998_real" if options.real else "neal1998"
+    prototasks = real(options.real) if options.real else simulated()
+    archive = run(RUNS / name, prototasks)
+    found = [delve.compared(archive, one.name, METHODS) for one in prototasks]
+    lines = [machine(), "seed 0; " + ("DELVE's data" if options.real else "cases of " + "; ".join(one.origin for one in prototasks)), "", *times(archive), ""]
+    lines += [*claims(archive, found), "", *losses(found)]
+    text = "\n".join(lines) + "\n"
+    print(text, end="")
+    (RESULTS / f"{name}.txt").write_text(text)
+    if options.real:
+        return
+    table, pairs = delve.tables(found)
+    table[COLUMNS].to_csv(RESULTS / "neal1998_losses.csv", index=False, float_format="%.6g")
+    pairs[["prototask", "size", "first", "second", "estimate", "statistic", "p_value", "adjusted"]].to_csv(RESULTS / "neal1998_pairs.csv", index=False, float_format="%.6g")
+    for one in found:
+        figure = plot.delve(one.tasks, one.prototask)
+        figure.savefig(RESULTS / f"neal1998_{one.prototask}.png", dpi=160)
+        plt.close(figure)
+
+
+if __name__ == "__main__":
+    main()
