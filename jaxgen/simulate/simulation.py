@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -40,7 +38,7 @@ class Simulation:
 
 @dataclass(frozen=True)
 class Simulator:
-    """A family of tasks as three functions; each works on all cases at once, in double precision, and is compiled once.
+    """A family of tasks as three functions, each of all cases at once, in double precision.
 
     Attributes:
       draw: inputs [n, D] from (key, n).
@@ -65,24 +63,28 @@ class Simulator:
         if min(n, 1 if sets is None else sets) < 1:
             raise ValueError(f"expected n and sets of at least 1, got n={n} and sets={sets}; ask for some cases")
         lead = (n,) if sets is None else (sets, n)
+        total = int(np.prod(lead))
         with jax.enable_x64(True):
-            x, y, ideal = (np.asarray(a) for a in _cases(self, key, int(np.prod(lead))))
-            half_squares, fresh = (np.asarray(a) for a in _twice(self, jax.random.fold_in(key, 3)))
-        data = Data(x.reshape(*lead, -1), y.reshape(*lead, 1), names, target).checked()
-        error = half_squares.std(ddof=1) / np.sqrt(len(half_squares))
-        return Simulation(name, data, ideal.reshape(*lead, 1), float(half_squares.mean()), float(error), float(fresh.var()))
+            inputs, noise, others = (jax.random.fold_in(key, number) for number in range(3))
+            x, fresh = self.draw(inputs, total), self.draw(others, self.pairs)
+            observed = np.asarray(self.observe(noise, jnp.concatenate([x, fresh, fresh])))
+            ideal = np.asarray(self.ideal(x))
+        y, first, second = np.split(observed, [total, total + self.pairs])
+        half_squares = np.square(first - second) / 2
+        data = Data(np.asarray(x).reshape(*lead, -1), y.reshape(*lead, 1), names, target).checked()
+        error = half_squares.std(ddof=1) / np.sqrt(self.pairs)
+        return Simulation(name, data, ideal.reshape(*lead, 1), float(half_squares.mean()), float(error), float(first.var()))
 
 
-@partial(jax.jit, static_argnums=(0, 2))
-def _cases(simulator: Simulator, key: Key, n: int) -> tuple[Any, Any, Any]:
-    """Inputs [n, D], targets [n], and targets without noise [n]."""
-    x = simulator.draw(jax.random.fold_in(key, 0), n)
-    return x, simulator.observe(jax.random.fold_in(key, 1), x), simulator.ideal(x)
+def require(inputs: int, linearity: str, noise: str) -> str:
+    """The end of DELVE's name of a data set, such as 8nm.
 
-
-@partial(jax.jit, static_argnums=0)
-def _twice(simulator: Simulator, key: Key) -> tuple[Any, Any]:
-    """Half the squared difference of two targets of the same inputs, and the first of them; one each for fresh cases."""
-    x = simulator.draw(jax.random.fold_in(key, 0), simulator.pairs)
-    first, second = (simulator.observe(jax.random.fold_in(key, i), x) for i in (1, 2))
-    return jnp.square(first - second) / 2, first
+    Raises:
+      ValueError: no such data set.
+    """
+    if inputs not in (8, 32) or linearity not in ("f", "n") or noise not in ("m", "h"):
+        raise ValueError(
+            f'expected inputs of 8 or 32, linearity "f" (fairly linear) or "n" (non-linear) and noise "m" (medium) or "h" (high), '
+            f"got inputs={inputs!r}, linearity={linearity!r}, noise={noise!r}; choose one data set of the family"
+        )
+    return f"{inputs}{linearity}{noise}"
