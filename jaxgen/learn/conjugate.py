@@ -273,7 +273,7 @@ def mlp_ese_1(
     share: float = 1 / 3,
     steps: int = 1000,
     stretch: float = 1.5,
-    patience: float = 10.0,
+    patience: float = 50.0,
     init: float | str = 0.01,
 ) -> Normalised:
     """The learner mlp-ese-1: an ensemble of networks stopped early, trained by conjugate gradients (Rasmussen 1996, as Neal 1998 describes it).
@@ -282,8 +282,9 @@ def mlp_ese_1(
     a random split of the training cases for each member; each trains on for a while beyond the minimum of its validation error, and
     its network at that minimum is used; the prediction is the mean of the members. The defaults are choices for what is not known:
     10 members (the original had as many as its time allowed), a third of the cases for validation, an end beyond 1.5 times the best
-    iteration + 10 and after 1000 iterations at the latest, errors looked at in the iterations of `saves="1-2-5"`, start parameters
-    uniform in (-0.01, 0.01) as Neal's, and DELVE's normalisation by all training cases, those for validation included.
+    iteration + 50 and after 1000 iterations at the latest, errors looked at in the iterations of `saves="1-2-5"`, start parameters
+    uniform in (-0.01, 0.01) as Neal's, and DELVE's normalisation by all training cases, those for validation included. The 50 were chosen on kin-8nm, where the
+    paper finds it about as good as mlp-bgd-1: with 10 many members end on the plateau around the best linear function (loss 0.45 in place of 0.27 at 256 cases).
 
     Args:
       cases: training cases, those for validation included.
