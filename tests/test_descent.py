@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxgen import Data, assess, learn, resample
-from jaxgen.learn import L2, MLP, Descent, Optax, PerTask
+from jaxgen.learn import L2, MLP, Descent, EarlyStopped, Optax, PerTask, Scaled
 from jaxgen.learn.iterate import prepare, save_steps
 
 pytestmark = pytest.mark.one_device
@@ -110,6 +110,20 @@ def test_correlation_is_training_on_scaled_inputs(double):
     _, want = train(Descent(NETWORK, steps=20), x * f[None], y, w, x * f[None])
     close(got, want, double)
     assert np.min(f) < 0.1
+    fit, scaled = train(Scaled(Descent(NETWORK, steps=20)), x, y, w, x)
+    close(scaled, want, double)
+    close(fit.factors, f, double)
+
+
+def test_early_stopping_finds_correlations_in_the_cases_it_is_given(double):
+    """Outside of it, from all training cases; inside, from those of estimation, which is what step factors by correlation do."""
+    x, y, w = arrays(double, X, Y, W)
+    inside, factors = (train(EarlyStopped(base, folds=3), x, y, w, x)[1] for base in (Scaled(Descent(NETWORK, steps=20)), Descent(NETWORK, steps=20, relevance="correlation")))
+    close(inside, factors, double)
+    fit, outside = train(Scaled(EarlyStopped(Descent(NETWORK, steps=20), folds=3)), x, y, w, x)
+    sizes = np.sum(((W[:, None] * X).T @ Y) ** 2, axis=1)
+    close(fit.factors, jnp.maximum(0.01, jnp.asarray(sizes / sizes.max())), double)
+    assert np.max(np.abs(outside - inside)) > 1e-3
 
 
 @pytest.mark.parametrize("network", [NETWORK, PerTask(NETWORK)], ids=repr)

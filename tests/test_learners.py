@@ -13,7 +13,7 @@ from jaxgen import Data, assess, learn, resample
 
 NETWORKS = [
     learn.Normalised(learn.Descent(learn.MLP((4,), skip=True), steps=12, relevance="gradient", penalty=(learn.L2(0.1), learn.Sparse(0.01)))),
-    learn.Normalised(learn.Conjugate(learn.MLP((3,), init="glorot"), steps=3), how="standard"),
+    learn.Normalised(learn.Scaled(learn.Conjugate(learn.MLP((3,), init="glorot"), steps=3)), how="standard"),
     learn.Ensemble(learn.EarlyStopped(learn.Normalised(learn.Descent(learn.MLP((3,), batch_norm=True, noise=0.1), steps=8, batch=10)), folds=2, patience=3), members=2),
 ]
 DRAWN_BY_PLACE = NETWORKS[2:]

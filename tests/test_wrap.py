@@ -407,6 +407,7 @@ SENTENCES = {
     "no saved networks further inside": (EarlyStopped(Normalised(learn.LeastSquares())), TypeError, "a learner that saves networks while it trains, got Normalised"),
     "an ensemble inside": (EarlyStopped(Augmented(Ensemble(FIT), augment=jittered)), TypeError, "a learner that saves networks while it trains, got Augmented"),
     "one fold": (EarlyStopped(FIT, folds=1), ValueError, "at least 2 folds, got 1; give share=0.25 for a single split"),
+    "a floor of 0": (learn.Scaled(FIT, floor=0.0), ValueError, "a floor above 0 and at most 1, got 0.0; Neal 1998 uses 0.01"),
     "more members than folds": (EarlyStopped(FIT, folds=3, members=4), ValueError, "between 1 and 3 members, got 4 in .*; leave it out to train one a fold"),
     "no members": (EarlyStopped(FIT, members=0), ValueError, "between 1 and 4 members, got 0"),
     "two members of one split": (EarlyStopped(FIT, share=0.3, members=2), ValueError, "between 1 and 1 members, got 2"),

@@ -50,7 +50,7 @@ def mlp_bgd(relevance: str = "none", members: int | None = None, steps: int = 20
     quarter is least, of 63 saved networks; the prediction is their mean. DELVE's normalisation. Start parameters uniform in (-0.01, 0.01).
 
     Args:
-      relevance: "none" is mlp-bgd-1, "gradient" mlp-bgd-2, "correlation" mlp-bgd-3; see `learn.Descent`.
+      relevance: "none" is mlp-bgd-1, "gradient" mlp-bgd-2, "correlation" mlp-bgd-3; see `learn.Descent`, and `learn.Scaled` for another mlp-bgd-3.
       members: 1 trains the first of the four only, as mlp-bgd-2b; None trains all.
       steps: iterations of each network; saves are at `saves="1-2-5"`, which are 63 for 20,000.
     Returns:

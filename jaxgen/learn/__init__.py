@@ -11,6 +11,7 @@ from jaxgen.learn.neighbours import Neighbours, NeighboursFit
 from jaxgen.learn.network import MLP, PerTask
 from jaxgen.learn.normalise import Normalised
 from jaxgen.learn.objective import L1, L2, Objective, Sparse, Tied
+from jaxgen.learn.scale import Scaled
 from jaxgen.learn.wrap import Augmented, EarlyStopped, Ensemble
 from jaxgen.types import Learner
 
@@ -34,6 +35,7 @@ __all__ = [
     "Objective",
     "Optax",
     "PerTask",
+    "Scaled",
     "Sparse",
     "Tied",
     "ese_hidden",
@@ -42,7 +44,7 @@ __all__ = [
 ]
 
 _SHORT = {"linear": "LeastSquares()", "mean": "Mean()", "logistic": "Normalised(base=Logistic(ridge=1.0))", "network": "Normalised(base=Descent())"}
-_LEARNERS = (LeastSquares, Logistic, Mean, Neighbours, Descent, Conjugate, Normalised, EarlyStopped, Ensemble)
+_LEARNERS = (LeastSquares, Logistic, Mean, Neighbours, Descent, Conjugate, Normalised, Scaled, EarlyStopped, Ensemble)
 _CLASSES = {made.__name__: made for made in (*_LEARNERS, MLP, PerTask, Objective, Optax, L1, L2, Sparse, Tied)}
 
 

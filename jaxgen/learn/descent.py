@@ -158,14 +158,14 @@ class Descent(Iterative):
 
     def _factors(self, gradient: PyTree) -> list[Float[Array, "*T D"]]:
         """Step factors of the inputs [D] in each layer that reads them, from the gradient of its weights [H, D]."""
-        return [_relative(jnp.sum(jnp.square(gradient[name]["kernel"]), axis=-2)) for name in as_network(self.network).input_layers]
+        return [relative(jnp.sum(jnp.square(gradient[name]["kernel"]), axis=-2)) for name in as_network(self.network).input_layers]
 
     def _fixed_factors(self, cases: Cases) -> list[Float[Array, " D"]]:
         """Step factors of the inputs [D] in each layer that reads them, known before training."""
         if self.relevance != "correlation":
             return []
         sizes = jnp.sum(jnp.square((cases.x * cases.w[None]) @ cases.y.T), axis=1)
-        return [jnp.maximum(_relative(sizes), 1e-4)] * len(as_network(self.network).input_layers)
+        return [jnp.maximum(relative(sizes), 1e-4)] * len(as_network(self.network).input_layers)
 
     def _scaled(self, tree: PyTree, factors: list[Array]) -> PyTree:
         """A tree like the parameters, with the weights that read the inputs multiplied by factors [D] or [tasks, D]."""
@@ -175,7 +175,7 @@ class Descent(Iterative):
         return {**tree, **{name: {**tree[name], "kernel": kernel * jnp.broadcast_to(factor, kernel.shape)} for name, (kernel, factor) in kernels.items()}}
 
 
-def _relative(sizes: Float[Array, "*T D"]) -> Float[Array, "*T D"]:
+def relative(sizes: Float[Array, "*T D"]) -> Float[Array, "*T D"]:
     """Squares of sizes relative to the largest, in [0, 1]; all 0 if that is 0."""
     largest = jnp.max(sizes, axis=-1, keepdims=True)
     return jnp.square(sizes / jnp.where(largest > 0, largest, 1))
