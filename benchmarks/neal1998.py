@@ -88,7 +88,7 @@ def main():
     jax.config.update("jax_enable_compilation_cache", False)  # all compilation counts
     name = "neal1998_real" if options.real else "neal1998"
     prototasks = real(options.real) if options.real else simulated()
-    archive = run(RUNS / name, prototasks)
+    archive = run(delve.Archive.open(RUNS / name, create=True), prototasks)
     found = [delve.compared(archive, one.name, METHODS) for one in prototasks]
     source = (
         "DELVE's data; bank-32nh, with high noise, in place of bank-32nm, and no kin-32nm"

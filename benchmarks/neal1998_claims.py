@@ -223,7 +223,7 @@ def _relevance(archive, found):
             shares.append(np.mean(np.sum(weights[:, np.isin(names, ["theta5", "tau4"])] ** 2, axis=1) / np.sum(weights**2, axis=1)))
             mean = np.sqrt(np.mean(weights**2, axis=0))
             first, second, third = np.argsort(-mean)[:3]
-            found_both.append({names[first], names[second]} == {"theta5", "tau4"})
+            found_both.append(set(names[[first, second]].tolist()) == {"theta5", "tau4"})
             seen.append(
                 f"n={task.size}: {names[first]} {mean[first]:.2f}, {names[second]} {mean[second]:.2f}, next {names[third]} {mean[third]:.2f}; theta5 and tau4 come first in {both} of {len(weights)} networks"
             )

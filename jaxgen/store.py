@@ -48,10 +48,11 @@ def write(path: Path, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarr
     exists = f"expected a new file, got {path}, which exists; remove it or choose another name"
     if path.exists():
         raise FileExistsError(exists)
+    parts: dict[str, Any] = {"manifest": np.array(json.dumps(manifest)), **arrays}
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         with open(partial, "wb") as file:
-            np.savez_compressed(file, manifest=np.array(json.dumps(manifest)), **arrays)
+            np.savez_compressed(file, **parts)
         try:
             os.link(partial, path)  # fails where the file exists by now, as a rename does not
         except FileExistsError:

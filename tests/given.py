@@ -20,7 +20,7 @@ def made(values, plan, learner="a", name="squared"):
 
 def without_values(losses):
     """The same with the means of rows only."""
-    return replace(losses, values=None)
+    return replace(losses, values=None, predictions=None)
 
 
 def with_failed(losses):

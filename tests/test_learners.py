@@ -24,7 +24,6 @@ LEARNERS = [
     learn.LeastSquares(ridge=3.0),
     learn.LeastSquares(minimum_norm=True),
     learn.Mean(),
-    learn.Neighbours(k=5),
     learn.Normalised(learn.Neighbours()),
     *NETWORKS,
 ]

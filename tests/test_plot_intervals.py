@@ -292,7 +292,7 @@ def test_few_and_equal_rows_are_drawn(r, tmp_path):
 
 
 FAILED = replace(SPLITS["folds"], failure=np.ones(30, np.uint8), reasons=("it did not converge",))
-SETS = replace(SPLITS["folds"], test_mean=np.ones((2, 30)), train_mean=np.ones((2, 30)), failure=np.zeros((2, 30), np.uint8), values=None)
+SETS = replace(SPLITS["folds"], test_mean=np.ones((2, 30)), train_mean=np.ones((2, 30)), failure=np.zeros((2, 30), np.uint8), values=None, predictions=None)
 BAD = {
     "no result": (plot.interval_forest, "expected one or more results of one data set, got 0 with numbers of shapes []"),
     "results of sets": (

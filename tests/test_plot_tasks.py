@@ -80,7 +80,7 @@ def test_panels_show_losses_and_standard_errors_in_the_order_of_sizes(methods, s
             np.testing.assert_allclose(flat[k].get_ydata(), [loss, loss], rtol=1e-12)  # divided once more
             np.testing.assert_allclose(flat[k].get_xdata(), [k - 0.4, k + 0.4], rtol=1e-12)
             np.testing.assert_allclose(upright[k].get_ydata(), [loss - error, loss + error], rtol=1e-12)
-            assert upright[k].get_ydata()[1] < axes.get_ylim()[1]
+            assert np.asarray(upright[k].get_ydata())[1] < axes.get_ylim()[1]
 
 
 @pytest.mark.parametrize("adjusted", [False, True])
@@ -169,7 +169,7 @@ def test_everything_is_inside_the_figure_and_legible(methods, sizes, tmp_path):
     whole = figure.bbox
     for text in texts(figure):
         box = text.get_window_extent()
-        assert text.get_fontsize() >= 7
+        assert float(text.get_fontsize()) >= 7
         assert (box.x0 >= -1, box.y0 >= -1, box.x1 <= whole.x1 + 1, box.y1 <= whole.y1 + 1) == (True,) * 4, text.get_text()
     assert figure.get_size_inches()[0] <= 7.0
     columns = np.diff(figure.axes[0].transData.transform([(0, 0), (1, 0)])[:, 0]) / figure.dpi * 72

@@ -48,10 +48,10 @@ def compared(archive: Archive, prototask: str, methods: Sequence[str] | None = N
     Raises:
       ValueError: no results, or only of methods that must be left out; or none of a method or size asked for.
     """
-    results = archive.results()
-    results = results[results["prototask"] == prototask] if len(results) else results
-    if not len(results):
+    known = archive.results()
+    if not len(known) or prototask not in set(known["prototask"]):
         raise ValueError(f"expected results for {prototask} in {archive.path}, got none; run methods on it first")
+    results = known.loc[known["prototask"] == prototask]
     for what, wanted in (("method", methods), ("size", sizes)):
         unknown = [one for one in wanted or () if one not in set(results[what])]
         if unknown:
@@ -59,7 +59,7 @@ def compared(archive: Archive, prototask: str, methods: Sequence[str] | None = N
     chosen = sorted(set(results["size"])) if sizes is None else sorted(sizes)
     own = list(METHODS)
     names = sorted(set(results["method"]), key=lambda name: (own.index(name) if name in own else len(own), name)) if methods is None else list(methods)
-    table = results[results["size"].isin(chosen)].set_index(["method", "size"])
+    table = results.loc[results["size"].isin(chosen)].set_index(["method", "size"])
     reasons = {name: _trouble(table, name, chosen) for name in names}
     good = tuple(name for name in names if not reasons[name])
     if not good:
@@ -157,4 +157,4 @@ def _trouble(table: pd.DataFrame, name: str, sizes: Sequence[int]) -> str:
 
 
 def _first(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    return table[[*keys, *(name for name in table.columns if name not in keys)]]
+    return table.loc[:, [*keys, *(name for name in table.columns if name not in keys)]]
