@@ -3,9 +3,7 @@
 import argparse
 import json
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from importlib.metadata import version
@@ -126,25 +124,18 @@ def _data(file: str, target: str | None) -> tuple[Data, str]:
 
 
 def _write(out: Path, losses: Sequence[Losses], complete: Sequence[Losses], text: str, manifest: dict[str, object]) -> None:
-    """Writes the results to a folder that appears under its name only when all is in it."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-    try:
+    """Writes the results to a new folder."""
+    with store.new_folder(out) as folder:
         for number, one in enumerate(losses, 1):
-            store.save(one, partial / f"losses-{number}.npz")
+            store.save(one, folder / f"losses-{number}.npz")
         manifest |= {"scheme": losses[0].plan.scheme, "loss": losses[0].loss, "learners": {f"losses-{i}.npz": one.learner for i, one in enumerate(losses, 1)}, "jaxgen": version("jaxgen")}
-        (partial / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+        (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
         if complete:
-            (partial / "report.txt").write_text(text + "\n")
-            report.summaries(complete).to_csv(partial / "summary.csv", index_label="learner")
+            (folder / "report.txt").write_text(text + "\n")
+            report.summaries(complete).to_csv(folder / "summary.csv", index_label="learner")
             figure = plot.distribution(*complete)
-            figure.savefig(partial / "distribution.png", dpi=150)
+            figure.savefig(folder / "distribution.png", dpi=150)
             plt.close(figure)
-        partial.chmod(0o755)
-        partial.rename(out)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
 
 
 if __name__ == "__main__":

@@ -3,8 +3,11 @@
 import hashlib
 import json
 import os
+import shutil
+import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -45,23 +48,57 @@ def write(path: Path, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarr
     Raises:
       FileExistsError: the file is there already, or another process made it meanwhile.
     """
-    exists = f"expected a new file, got {path}, which exists; remove it or choose another name"
     if path.exists():
-        raise FileExistsError(exists)
+        raise FileExistsError(f"expected a new file, got {path}, which exists; remove it or choose another name")
     parts: dict[str, Any] = {"manifest": np.array(json.dumps(manifest)), **arrays}
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         with open(partial, "wb") as file:
             np.savez_compressed(file, **parts)
-        try:
-            os.link(partial, path)  # fails where the file exists by now, as a rename does not
-        except FileExistsError:
-            raise FileExistsError(exists) from None
-        except OSError:  # a file system without links
-            os.replace(partial, path)
+        publish(partial, path)
     finally:
         partial.unlink(missing_ok=True)
     return path
+
+
+def publish(partial: Path, path: Path) -> None:
+    """Gives a complete file its final name, unless a file of that name is there by now.
+
+    Raises:
+      FileExistsError: it is.
+    """
+    try:
+        os.link(partial, path)  # fails where the file exists, as a rename does not
+        partial.unlink()
+    except FileExistsError:
+        raise FileExistsError(f"expected a new file, got {path}, which exists; remove it or choose another name") from None
+    except OSError:  # a file system without links
+        os.replace(partial, path)
+
+
+@contextmanager
+def new_folder(path: str | Path) -> Iterator[Path]:
+    """A folder to write into that appears under its name only when all is in it, and not at all if something fails.
+
+    Args:
+      path: of the folder.
+    Yields:
+      The folder under a name of its own.
+    Raises:
+      FileExistsError: there is something of this name.
+    """
+    path = Path(path)
+    if path.exists():
+        raise FileExistsError(f"expected a new folder for the results, got {path}, which exists; choose another")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    try:
+        yield partial
+        partial.chmod(0o755)
+        partial.rename(path)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -253,7 +253,7 @@ def test_reports_are_written_whole(archive, tmp_path):
     np.testing.assert_allclose(losses["standardised_loss"].iloc[2:], task.estimate / task.standard)
     np.testing.assert_allclose(pairs["p_value"].iloc[1], task.pairs.p_value[0])
     assert (out / "report.txt").read_text().strip() == delve.page(delve.everything(archive))
-    with pytest.raises(FileExistsError, match="expected a new folder for the report, got .*report, which exists; choose another"):
+    with pytest.raises(FileExistsError, match="expected a new folder for the results, got .*report, which exists; choose another"):
         delve.write(archive, out)
 
 
@@ -341,6 +341,7 @@ SENTENCES = {
     "another format": (of_another_format, "expected an archive of format 1, got 99"),
     "no archive": (lambda a: delve.Archive.open(a.path / "nowhere"), "expected an archive of results, got .*nowhere, which does not exist"),
     "another folder": (lambda a: delve.Archive.open(a.path / "small-3nm", create=True), "expected an archive of results, or a new folder, got .*small-3nm, which has no delve-archive.json"),
+    "a file": (lambda a: delve.Archive.open(a.path / "delve-archive.json", create=True), "expected an archive of results, or a new folder, got .*json, which has no"),
     "comparing nothing": (lambda a: delve.compared(a, "kin-8nm"), "expected results for kin-8nm in .*, got none; run methods on it first"),
     "comparing what was not run": (lambda a: delve.compared(a, "small-3nm", ["line", "mlp"]), "expected a method among line, mean for small-3nm, got mlp; run it first"),
     "a size that was not run": (lambda a: delve.compared(a, "small-3nm", sizes=[40]), "expected a size among 10, 20 for small-3nm, got 40"),

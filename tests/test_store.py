@@ -189,3 +189,34 @@ class Unused:
 def test_reading_needs_no_learner(tmp_path):
     path = store.save(made(learner="Unused(rate=0.1)"), tmp_path / "losses.npz")
     assert store.load(path).learner == "Unused(rate=0.1)"
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
+def test_a_complete_file_takes_its_name_only_if_it_is_free(links, tmp_path, monkeypatch):
+    def refuse(*names):
+        raise OSError("links are not supported")
+
+    if not links:
+        monkeypatch.setattr("os.link", refuse)
+    partial, final = tmp_path / "a.partial", tmp_path / "a.npz"
+    partial.write_text("mine")
+    store.publish(partial, final)
+    assert final.read_text() == "mine"
+    assert not partial.exists()
+    if links:
+        partial.write_text("theirs")
+        with pytest.raises(FileExistsError, match=r"expected a new file, got .*a.npz, which exists; remove it or choose another name"):
+            store.publish(partial, final)
+        assert final.read_text() == "mine"
+
+
+def test_a_new_folder_is_there_when_all_is_in_it_or_not_at_all(tmp_path):
+    with store.new_folder(tmp_path / "results" / "one") as folder:
+        (folder / "a").write_text("text")
+        assert not (tmp_path / "results" / "one").exists()
+    assert [path.name for path in (tmp_path / "results" / "one").iterdir()] == ["a"]
+    with pytest.raises(RuntimeError, match="no"), store.new_folder(tmp_path / "two"):
+        raise RuntimeError("no")
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]
+    with pytest.raises(FileExistsError, match=r"expected a new folder for the results, got .*results, which exists; choose another"), store.new_folder(tmp_path / "results"):
+        pass

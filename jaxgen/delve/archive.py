@@ -51,7 +51,7 @@ class Archive:
         """
         folder = Path(path)
         mark = folder / _MARK
-        if create and not (folder.is_dir() and any(folder.iterdir())):
+        if create and (not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))):
             folder.mkdir(parents=True, exist_ok=True)
             mark.write_text(json.dumps({"format": _FORMAT}) + "\n")
         if not folder.exists():
@@ -89,11 +89,11 @@ class Archive:
           ValueError: another prototask of this name is here.
         """
         manifest = _described(prototask)
+        prototask.plan(min(prototask.sizes))
         file = self.path / prototask.name / "prototask.npz"
         if file.exists():
             self._require_same(prototask.name, _read(file)[0], manifest)
             return
-        prototask.plan(min(prototask.sizes))
         file.parent.mkdir(exist_ok=True)
         store.write(file, manifest, {"x": prototask.data.x, "y": prototask.data.y})
 
@@ -180,7 +180,7 @@ class Archive:
             (self.path / file).parent.mkdir(parents=True, exist_ok=True)
             partial = self.path / file.with_suffix(".partial")
             shutil.copyfile(other.path / file, partial)
-            partial.rename(self.path / file)
+            store.publish(partial, self.path / file)
         return [file.as_posix() for file in new]
 
     def _losses(self, prototask: str, size: int, method: str, plan: Any, checksum: str) -> Losses:

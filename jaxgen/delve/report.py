@@ -1,16 +1,14 @@
 """What an archive of results says: expected losses, comparisons, figures, tables."""
 
-import os
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 
-from jaxgen import loss, plot
+from jaxgen import loss, plot, store
 from jaxgen.delve.archive import Archive
 from jaxgen.delve.methods import METHODS
 from jaxgen.stats import compare
@@ -68,8 +66,8 @@ def compared(archive: Archive, prototask: str, methods: Sequence[str] | None = N
     tasks = []
     for size in chosen:
         losses = archive.task_losses(prototask, size, good)
-        known = losses[0].loss in (loss.squared.__name__, loss.absolute.__name__, loss.zero_one.__name__)
-        standard = compare.standard_loss(y, losses[0].plan, losses[0].loss) if known else None
+        standardised = losses[0].loss in (loss.squared.__name__, loss.absolute.__name__, loss.zero_one.__name__)
+        standard = compare.standard_loss(y, losses[0].plan, losses[0].loss) if standardised else None
         tasks.append(compare.task(losses, standard, good))
     return Compared(prototask, tuple(tasks), tuple(reason for reason in reasons.values() if reason))
 
@@ -124,26 +122,17 @@ def write(archive: Archive, out: str | Path, methods: Sequence[str] | None = Non
       ValueError: as `everything` says.
     """
     out = Path(out)
-    if out.exists():
-        raise FileExistsError(f"expected a new folder for the report, got {out}, which exists; choose another")
     found = everything(archive, methods, prototasks)
     losses, pairs = tables(found)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-    try:
-        (partial / "report.txt").write_text(page(found) + "\n")
+    with store.new_folder(out) as folder:
+        (folder / "report.txt").write_text(page(found) + "\n")
         for name, table in (("losses", losses), ("pairs", pairs), ("results", archive.results())):
-            table.to_csv(partial / f"{name}.csv", index=False)
+            table.to_csv(folder / f"{name}.csv", index=False)
         for one in found:
-            known = all(task.standard == task.standard for task in one.tasks)
-            figure = plot.delve(one.tasks, one.prototask, adjusted, standardised=known)
-            figure.savefig(partial / f"{one.prototask}.png", dpi=200)
+            standardised = not any(np.isnan(task.standard) for task in one.tasks)
+            figure = plot.delve(one.tasks, one.prototask, adjusted, standardised)
+            figure.savefig(folder / f"{one.prototask}.png", dpi=200)
             plt.close(figure)
-        partial.chmod(0o755)
-        os.rename(partial, out)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
     return out
 
 
