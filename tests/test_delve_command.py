@@ -43,7 +43,7 @@ def test_methods_run_are_reported(capsys):
     assert "expected methods among those that have run (knn-cv-1, lin-1, plain-mean, ridge), got own-none; run it first" in capsys.readouterr().err
     assert main(["delve", "report", "archive", "--out", "report", "--holm"]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith(delve.page(delve.everything(archive)))
+    assert printed.startswith(delve.page(delve.all_compared(archive)))
     assert printed.splitlines()[-1] == "saved in report: houses.png, losses.csv, pairs.csv, report.txt, results.csv"
     assert pd.read_csv("report/losses.csv")["method"].tolist() == ["lin-1", "knn-cv-1", "plain-mean", "ridge"] * 2
 

@@ -245,16 +245,16 @@ def test_merging_copies_nothing_if_anything_disagrees(archive, tmp_path):
 
 
 def test_reports_are_written_whole(archive, tmp_path):
-    out = delve.write(archive, tmp_path / "report", adjusted=True)
+    out = delve.write_report(archive, tmp_path / "report", adjusted=True)
     assert sorted(path.name for path in out.iterdir()) == ["losses.csv", "pairs.csv", "report.txt", "results.csv", "small-3nm.png"]
     losses, pairs = pd.read_csv(out / "losses.csv"), pd.read_csv(out / "pairs.csv")
     assert losses[["prototask", "size", "method"]].to_numpy().tolist() == [["small-3nm", s, m] for s in (10, 20) for m in ("line", "mean")]
     task = delve.compared(archive, "small-3nm").tasks[1]
     np.testing.assert_allclose(losses["standardised_loss"].iloc[2:], task.estimate / task.standard)
     np.testing.assert_allclose(pairs["p_value"].iloc[1], task.pairs.p_value[0])
-    assert (out / "report.txt").read_text().strip() == delve.page(delve.everything(archive))
+    assert (out / "report.txt").read_text().strip() == delve.page(delve.all_compared(archive))
     with pytest.raises(FileExistsError, match="expected a new folder for the results, got .*report, which exists; choose another"):
-        delve.write(archive, out)
+        delve.write_report(archive, out)
 
 
 def test_a_common_test_set_is_compared_by_quasi_f(tmp_path):
@@ -270,7 +270,7 @@ def test_losses_that_delve_does_not_standardise_are_reported_raw(tmp_path):
     data = Data(X, labels, DATA.names, "sign", "classification", ("up", "down"))
     archive = delve.run(tmp_path / "classes", [delve.Prototask("classes", data, (20,))], [delve.Method("logistic", learn.Logistic(ridge=1.0)), delve.Method("priors", learn.Logistic(ridge=1e6))], loss=cross_entropy)
     assert archive.losses("classes", 20, "logistic").predictions.shape == (4, 160, 2)
-    delve.write(archive, tmp_path / "report")
+    delve.write_report(archive, tmp_path / "report")
     assert "expected cross_entropy loss\n" in (tmp_path / "report" / "report.txt").read_text()
 
 

@@ -82,7 +82,7 @@ def _run(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     archive = Archive.open(options.archive)
     out = options.out or Path("jaxgen-runs") / f"delve-{datetime.now():%Y%m%d-%H%M%S}"
-    report.write(archive, out, options.methods, options.prototasks, options.holm)
+    report.write_report(archive, out, options.methods, options.prototasks, options.holm)
     print((out / "report.txt").read_text())
     print(f"saved in {out}: " + ", ".join(sorted(path.name for path in out.iterdir())))
     return 0

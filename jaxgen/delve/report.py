@@ -72,7 +72,7 @@ def compared(archive: Archive, prototask: str, methods: Sequence[str] | None = N
     return Compared(prototask, tuple(tasks), tuple(reason for reason in reasons.values() if reason))
 
 
-def everything(archive: Archive, methods: Sequence[str] | None = None, prototasks: Sequence[str] | None = None) -> list[Compared]:
+def all_compared(archive: Archive, methods: Sequence[str] | None = None, prototasks: Sequence[str] | None = None) -> list[Compared]:
     """The comparisons of all prototasks, each of the L methods that have run on it.
 
     Args:
@@ -106,7 +106,7 @@ def tables(comparisons: Sequence[Compared]) -> tuple[pd.DataFrame, pd.DataFrame]
     return _first(pd.concat(losses, ignore_index=True), keys), _first(pd.concat(pairs, ignore_index=True), keys) if pairs else pd.DataFrame(columns=keys)
 
 
-def write(archive: Archive, out: str | Path, methods: Sequence[str] | None = None, prototasks: Sequence[str] | None = None, adjusted: bool = False) -> Path:
+def write_report(archive: Archive, out: str | Path, methods: Sequence[str] | None = None, prototasks: Sequence[str] | None = None, adjusted: bool = False) -> Path:
     """Writes the report of an archive to a new folder: report.txt, losses.csv, pairs.csv, results.csv (every manifest) and a figure for each prototask.
 
     Args:
@@ -119,10 +119,10 @@ def write(archive: Archive, out: str | Path, methods: Sequence[str] | None = Non
       The folder.
     Raises:
       FileExistsError: the folder is there already.
-      ValueError: as `everything` says.
+      ValueError: as `all_compared` says.
     """
     out = Path(out)
-    found = everything(archive, methods, prototasks)
+    found = all_compared(archive, methods, prototasks)
     losses, pairs = tables(found)
     with store.new_folder(out) as folder:
         (folder / "report.txt").write_text(page(found) + "\n")
