@@ -74,6 +74,7 @@ def close(a, b, dtype):
     np.testing.assert_allclose(a, b, rtol=EXACT[dtype], atol=EXACT[dtype] * np.abs(b).max())
 
 
+@pytest.mark.one_device
 def test_weight_zero_is_absence_even_of_nan(learner, dtype):
     data = problem()
     x, y = data.x.astype(dtype), data.y.astype(dtype)
@@ -85,6 +86,7 @@ def test_weight_zero_is_absence_even_of_nan(learner, dtype):
     close(fitted(learner, x_bad, y_bad, w, x), want, dtype)
 
 
+@pytest.mark.one_device
 def test_weight_two_is_the_case_twice(orderless, dtype):
     data = problem(1)
     x, y = data.x.astype(dtype), data.y.astype(dtype)
@@ -93,6 +95,7 @@ def test_weight_two_is_the_case_twice(orderless, dtype):
     close(fitted(orderless, x, y, w.astype(dtype), x), fitted(orderless, x[twice], y[twice], np.ones(len(twice), dtype), x), dtype)
 
 
+@pytest.mark.one_device
 def test_order_of_cases_does_not_matter(orderless, dtype):
     data = problem(2)
     x, y, w = data.x.astype(dtype), data.y.astype(dtype), (1 + np.arange(40) % 2).astype(dtype)
@@ -134,6 +137,7 @@ def test_chunks_threads_and_devices_agree(learner, dtype, chunk):
         assert not got.failed.any()
 
 
+@pytest.mark.one_device
 def test_a_learner_is_a_value(learner):
     again = learn.from_text(repr(learner))
     assert again == learner
@@ -141,6 +145,7 @@ def test_a_learner_is_a_value(learner):
     assert len({*LEARNERS, again}) == len(LEARNERS)
 
 
+@pytest.mark.one_device
 def test_weighted_ridge_is_that_of_scikit_learn(dtype):
     data = problem(6)
     x, y, w = data.x.astype(dtype), data.y.astype(dtype), 1.0 + np.arange(40) % 3
@@ -156,6 +161,7 @@ def test_leave_one_out_is_the_press_residual_of_statsmodels(dtype):
     np.testing.assert_allclose(losses.g, press**2, rtol=100 * EXACT[dtype], atol=100 * EXACT[dtype] * np.max(press**2))
 
 
+@pytest.mark.one_device
 def test_minimum_norm_is_the_pseudoinverse(dtype):
     data = problem(8, n=12, d=5, k=1)
     x, y = np.hstack([data.x, data.x[:, :2]]), data.y
@@ -179,6 +185,7 @@ def relative_error(got, want):
     return np.linalg.norm(np.asarray(got, np.float64) - want) / np.linalg.norm(want)
 
 
+@pytest.mark.one_device
 @pytest.mark.parametrize("seed", range(10))
 def test_single_precision_predicts_to_1e4_at_condition_1000(seed):
     """Against NumPy's least squares in double precision of the same single-precision numbers; normal equations fail it."""
