@@ -506,6 +506,7 @@ print(jax.config.jax_compilation_cache_dir)
 """
 
 
+@pytest.mark.one_device
 @pytest.mark.parametrize(
     ("set_to", "kept_in"),
     [({}, "{tmp}/caches/jaxgen"), ({"JAX_COMPILATION_CACHE_DIR": "/tmp/own"}, "/tmp/own"), ({"JAX_ENABLE_COMPILATION_CACHE": "false"}, "None")],

@@ -16,6 +16,7 @@ NETWORKS = [
     learn.Normalised(learn.Scaled(learn.Conjugate(learn.MLP((3,), init="glorot"), steps=3)), how="standard"),
     learn.Ensemble(learn.EarlyStopped(learn.Normalised(learn.Descent(learn.MLP((3,), batch_norm=True, noise=0.1), steps=8, batch=10)), folds=2, patience=3), members=2),
 ]
+NEIGHBOURS = learn.Normalised(learn.Neighbours())
 DRAWN_BY_PLACE = NETWORKS[2:]
 """The random numbers of a case are those of its place among the cases in use, so order matters, and a case of weight 2 is still one case to split off."""
 LEARNERS = [
@@ -24,7 +25,7 @@ LEARNERS = [
     learn.LeastSquares(ridge=3.0),
     learn.LeastSquares(minimum_norm=True),
     learn.Mean(),
-    learn.Normalised(learn.Neighbours()),
+    NEIGHBOURS,
     *NETWORKS,
 ]
 KEY = jax.random.key(0)
@@ -65,9 +66,9 @@ def orderless(request):
     return request.param
 
 
-def combined(values, for_networks):
-    """Learners with each of some values; networks, which take long to compile, with a few of them."""
-    return [pytest.param(learner, value, id=f"{learner!r} {value}") for learner in LEARNERS for value in (for_networks if learner in NETWORKS else values)]
+def combined(values, few):
+    """Learners with each of some values; those that take long to compile with a few of them."""
+    return [pytest.param(learner, value, id=f"{learner!r} {value}") for learner in LEARNERS for value in (few if learner in [NEIGHBOURS, *NETWORKS] else values)]
 
 
 def close(a, b, dtype):
@@ -127,7 +128,7 @@ def test_every_data_set_gets_its_own_answer(learner, dtype):
         np.testing.assert_allclose(together.values[q, 5], want, rtol=100 * EXACT[dtype], atol=100 * EXACT[dtype] * want.max())
 
 
-@pytest.mark.parametrize(("learner", "chunk"), combined([5, 13, 1000], [13]))
+@pytest.mark.parametrize(("learner", "chunk"), combined([5, 1000], [13]))
 def test_chunks_threads_and_devices_agree(learner, dtype, chunk):
     data, plan = problem(5), resample.leave_out(jax.random.key(1), 40, 0.25, 33)
     want = assess(jax.random.key(2), learner, data, plan, devices=jax.devices()[:1])
