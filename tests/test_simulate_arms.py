@@ -2,12 +2,11 @@
 
 import inspect
 import math
-import os
-from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from given import delve_data
 
 from jaxgen.simulate.kin import kin, kin_target
 from jaxgen.simulate.pumadyn import pumadyn, pumadyn_target
@@ -365,17 +364,13 @@ def test_inputs_of_no_family_are_refused(target, x, own_messages):
 
 # DELVE's own files, where they are at hand
 
-FOLDER = Path(os.environ.get("JAXGEN_DELVE_DATA") or Path(__file__).parents[1].parent / "shared" / "data")
 EXPLAINED = {"kin-8fm": 0.974, "kin-8nm": 0.955, "kin-8nh": 0.645, "pumadyn-8fm": 0.950, "pumadyn-8nm": 0.968, "pumadyn-32nm": 0.972}
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_simulators_explain_delves_files(name):
     """Nothing is fitted here: R^2 of the simulator without noise on the file's inputs; the rest is the noise of the file."""
-    path = FOLDER / f"{name}.npz"
-    if not path.exists():
-        pytest.skip(f"no {path.name} in the folder that JAXGEN_DELVE_DATA names")
-    with np.load(path) as file:
+    with np.load(delve_data(name)) as file:
         x, y = file["X"], file["y"]
     residual = y - TARGETS[name.partition("-")[0]](x)
     assert 1 - np.mean(residual**2) / y.var() > EXPLAINED[name]

@@ -1,9 +1,7 @@
 """The bank simulator: its queues against known formulas and against a clock, its customers, its data, and DELVE's own."""
 
 import math
-import os
 from functools import cache, partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.special
 import scipy.stats
+from given import delve_data
 
 from jaxgen import simulate
 from jaxgen.simulate.bank import Halls, _simulator, bank_target, choice, day, long_run, stationary
@@ -18,7 +17,6 @@ from jaxgen.simulate.bank import Halls, _simulator, bank_target, choice, day, lo
 pytestmark = pytest.mark.one_device
 
 KEY, OTHER = jax.random.key(0), jax.random.key(1)
-FILES = Path(os.environ.get("JAXGEN_DELVE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
 def banks(function, arrival, call, eff, mxql, tellers, *more):
@@ -345,10 +343,7 @@ def test_the_key_decides_in_both_precisions():
 
 
 def real(name):
-    path = FILES / f"bank-{name}.npz"
-    if not path.exists():
-        pytest.skip(f"DELVE's bank-{name} is not here; set JAXGEN_DELVE_DATA to a folder with bank-{name}.npz")
-    file = np.load(path)
+    file = np.load(delve_data(f"bank-{name}"))
     return file["X"].astype(float), file["y"].astype(float), tuple(str(name) for name in file["names"])
 
 

@@ -146,10 +146,10 @@ class Archive:
         plan, checksum = task.plan(size), task.checksum
         return [self._losses(prototask, size, method, plan, checksum) for method in methods]
 
-    def results(self) -> pd.DataFrame:
-        """One row a result: prototask, size, method, learner, instances, how many of them failed, mean loss, seed, seconds, checksum of the data, versions, ..."""
+    def results(self, prototask: str = "*") -> pd.DataFrame:
+        """One row a result, of one prototask or all: prototask, size, method, instances, how many of them failed, mean loss, and all of its manifest."""
         rows = []
-        for file in sorted(self.path.glob("*/*/*.npz"), key=lambda file: (file.parts[-3], int(file.parts[-2]), file.name)):
+        for file in sorted(self.path.glob(f"{prototask}/*/*.npz"), key=lambda file: (file.parts[-3], int(file.parts[-2]), file.name)):
             manifest, arrays = _read(file)
             numbers = {"instances": len(arrays["failure"]), "failed": int((arrays["failure"] > 0).sum()), "mean": float(np.mean(arrays["losses"], dtype=np.float64))}
             rows.append({**{name: manifest.pop(name) for name in ("prototask", "size", "method")}, **numbers, **manifest})

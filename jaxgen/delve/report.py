@@ -46,10 +46,9 @@ def compared(archive: Archive, prototask: str, methods: Sequence[str] | None = N
     Raises:
       ValueError: no results, or only of methods that must be left out; or none of a method or size asked for.
     """
-    known = archive.results()
-    if not len(known) or prototask not in set(known["prototask"]):
+    results = archive.results(prototask)
+    if not len(results):
         raise ValueError(f"expected results for {prototask} in {archive.path}, got none; run methods on it first")
-    results = known.loc[known["prototask"] == prototask]
     for what, wanted in (("method", methods), ("size", sizes)):
         unknown = [one for one in wanted or () if one not in set(results[what])]
         if unknown:
