@@ -83,6 +83,7 @@ def test_failed_instances_are_saved_and_told(capsys):
     assert main([*RUN, "--methods", "lin-1", "--sizes", "10"]) == 1
     assert "1 of 6 instances FAILED" in capsys.readouterr().out
     assert delve.Archive.open("archive").losses("houses", 10, "lin-1").failed.tolist() == [True] + [False] * 5
+    assert main([*RUN, "--methods", "lin-1", "--sizes", "10"]) == 1  # there already, and still failed
 
 
 SENTENCES = {

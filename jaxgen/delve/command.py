@@ -21,7 +21,9 @@ _EPILOG = """examples:
   jaxgen delve report results
       who is better on which task, with p-values and figures
   jaxgen delve merge results others
-      adds the results of another archive"""
+      adds the results of another archive
+
+exit codes: 0 done, 1 some instances failed (all results are stored), 2 the input or the command was not as expected"""
 LOSSES = {each.__name__: each for each in (loss.squared, loss.absolute, loss.zero_one)}
 
 
@@ -73,10 +75,10 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     methods = [method(text) for text in options.methods]
     prototasks = _prototasks(options)
-    failed = []
-    archive = run(options.out, prototasks, methods, options.sizes, options.seed, LOSSES[options.loss], say=lambda line: print(line, flush=True) or failed.extend([line] * ("FAILED" in line)))
+    archive = run(options.out, prototasks, methods, options.sizes, options.seed, LOSSES[options.loss], say=lambda line: print(line, flush=True))
     print(f"saved in {archive.path}; compare with: jaxgen delve report {archive.path}")
-    return 1 if failed else 0
+    results = [archive.losses(task.name, size, one.name) for task in prototasks for size in task.sizes for one in methods]
+    return 1 if any(losses.failed.any() for losses in results) else 0
 
 
 def _report(options: argparse.Namespace) -> int:
