@@ -29,7 +29,15 @@ MARKERS = "os^vDP*X"
 def panels(frame, draw, xlabel, ylabel):
     """A panel per learner and size, each drawn by draw(axes, rows of the table), with one legend for all."""
     learners, sizes = frame.learner.unique(), frame.n.unique()
-    figure, axes = plt.subplots(len(learners), len(sizes), figsize=(3.2 * len(sizes), 2.7 * len(learners) + 1.5), sharex=True, sharey=True, squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(
+        len(learners),
+        len(sizes),
+        figsize=(3.2 * len(sizes), 2.7 * len(learners) + 1.5),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
     for (learner, n), part in frame.groupby(["learner", "n"], sort=False):
         panel = axes[list(learners).index(learner), list(sizes).index(n)]
         draw(panel, part)
@@ -39,7 +47,9 @@ def panels(frame, draw, xlabel, ylabel):
         panel.set_xlabel(xlabel)
     for panel in axes[:, 0]:
         panel.set_ylabel(ylabel)
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=8
+    )
     return figure
 
 
@@ -59,8 +69,14 @@ def coverage(axes, part):
 
 
 def levels(axes, part):
-    """Distribution of the one-sided levels at R minus the uniform one; grey: where a right interval stays in 95 of 100 runs."""
-    chosen = part[~part.interval.isin(["hold-out", "CV-CLT, within folds", "5 x 2", "L_beta"]) & ~part.interval.str.contains("published") & (part.plan != "5 folds")]
+    """Distribution of the one-sided levels at R minus the uniform one; grey: where a right interval stays in 95 of 100
+    runs.
+    """
+    chosen = part[
+        ~part.interval.isin(["hold-out", "CV-CLT, within folds", "5 x 2", "L_beta"])
+        & ~part.interval.str.contains("published")
+        & (part.plan != "5 folds")
+    ]
     grid = np.linspace(0, 1, 201)
     for (name, plan, level), colour, _ in styles(chosen[["interval", "plan", "level"]]):
         at = np.searchsorted(np.sort(level[np.isfinite(level)]), grid, side="right") / np.isfinite(level).sum()
@@ -90,11 +106,16 @@ def gathered(module, share, start):
 
 
 def effort(frame, minutes, learners=1.0):
-    """How many trainings a table took: one a row of a plan and learner; an early-stopped ensemble is one training of four networks."""
+    """How many trainings a table took: one a row of a plan and learner; an early-stopped ensemble is one training of
+    four networks.
+    """
     once = frame.drop_duplicates(["learner", "n", "plan", "trainings"])
     fits = once.trainings * once.sets * learners
     networks = fits * once.learner.map({setting.name: setting.networks for setting in SETTINGS})
-    return f"{int(fits.sum()):,} trainings, {int(networks.sum()):,} networks among them, in {minutes:.1f} minutes with compilation"
+    return (
+        f"{int(fits.sum()):,} trainings, {int(networks.sum()):,} networks among them, in "
+        f"{minutes:.1f} minutes with compilation"
+    )
 
 
 def write(name, lines, figures):
@@ -125,7 +146,9 @@ def main():
         write("calibration_intervals", tables, figures)
 
     tests, minutes = gathered(calibration_tests, share, start)
-    many = pd.DataFrame([row for setting in SETTINGS for n in SIZES for row in calibration_tests.of_many(setting, n, 2000 // share)])
+    many = pd.DataFrame(
+        [row for setting in SETTINGS for n in SIZES for row in calibration_tests.of_many(setting, n, 2000 // share)]
+    )
     tables = [machine(), effort(tests, minutes, 1.5), "", *calibration_tests.lines(tests, many)]
     print("\n".join(tables), flush=True)
     if share == 1:

@@ -13,14 +13,23 @@ LEVEL = 0.95
 
 
 def designs(n):
-    """Plans and the intervals that each serves: name of the plan, the plan, and functions of (losses, full fit, no-information rate)."""
+    """Plans and the intervals that each serves: name of the plan, the plan, and functions of (losses, full fit,
+    no-information rate).
+    """
     key = jax.random.key(n)
     return (
-        ("a third left out, once", resample.leave_out(key, n, 1 / 3, 1), {"hold-out": lambda a, full, gamma: interval.hold_out(a)}),
+        (
+            "a third left out, once",
+            resample.leave_out(key, n, 1 / 3, 1),
+            {"hold-out": lambda a, full, gamma: interval.hold_out(a)},
+        ),
         (
             "a tenth left out, 25 times",
             resample.leave_out(key, n, 0.1, 25),
-            {"naive t": lambda a, full, gamma: interval.naive_t(a), "corrected t": lambda a, full, gamma: interval.corrected_t(a)},
+            {
+                "naive t": lambda a, full, gamma: interval.naive_t(a),
+                "corrected t": lambda a, full, gamma: interval.corrected_t(a),
+            },
         ),
         (
             "a third left out, 100 times",
@@ -36,19 +45,36 @@ def designs(n):
         (
             "10 folds",
             resample.k_fold(key, n, 10),
-            {"CV-CLT": lambda a, full, gamma: interval.cross_validation(a), "CV-CLT, within folds": lambda a, full, gamma: interval.cross_validation(a, "within")},
+            {
+                "CV-CLT": lambda a, full, gamma: interval.cross_validation(a),
+                "CV-CLT, within folds": lambda a, full, gamma: interval.cross_validation(a, "within"),
+            },
         ),
-        ("10 x 10 folds", resample.k_fold(key, n, 10, 10), {"Bouckaert-Frank": lambda a, full, gamma: interval.bouckaert_frank(a)}),
+        (
+            "10 x 10 folds",
+            resample.k_fold(key, n, 10, 10),
+            {"Bouckaert-Frank": lambda a, full, gamma: interval.bouckaert_frank(a)},
+        ),
         ("5 x 2 folds", resample.five_by_two(key, n), {"5 x 2": lambda a, full, gamma: interval.five_by_two(a)}),
-        ("3 x nested 5 folds", resample.nested_pairs(key, n, 5, 3), {"nested CV": lambda a, full, gamma: interval.nested_cross_validation(a)}),
-        ("10 pairs of halves, 5 splits", resample.paired_halves(key, n, 10, 5), {"conservative Z": lambda a, full, gamma: interval.conservative_z(a)}),
+        (
+            "3 x nested 5 folds",
+            resample.nested_pairs(key, n, 5, 3),
+            {"nested CV": lambda a, full, gamma: interval.nested_cross_validation(a)},
+        ),
+        (
+            "10 pairs of halves, 5 splits",
+            resample.paired_halves(key, n, 10, 5),
+            {"conservative Z": lambda a, full, gamma: interval.conservative_z(a)},
+        ),
         (
             "200 bootstrap samples",
             resample.bootstrap(key, n, 200),
             {
                 "out-of-bag, published": lambda a, full, gamma: estimate.out_of_bag(a, standard_error="raw"),
                 "out-of-bag, corrected": lambda a, full, gamma: estimate.out_of_bag(a),
-                ".632+, published": lambda a, full, gamma: estimate.error_632_plus(a, full, gamma, standard_error="raw"),
+                ".632+, published": lambda a, full, gamma: estimate.error_632_plus(
+                    a, full, gamma, standard_error="raw"
+                ),
                 ".632+, corrected": lambda a, full, gamma: estimate.error_632_plus(a, full, gamma),
             },
         ),
@@ -74,19 +100,34 @@ def rows(setting, n, sets):
             trainings[plan_name] = plan.resamples
             for name, method in methods.items():
                 got = method(one, full, gamma)
-                found.setdefault((name, plan_name), []).append(np.stack(np.broadcast_arrays(got.estimate, got.standard_error, got.df, got.lower, got.upper)))
+                found.setdefault((name, plan_name), []).append(
+                    np.stack(np.broadcast_arrays(got.estimate, got.standard_error, got.df, got.lower, got.upper))
+                )
     risk = np.concatenate(risks)
     for (method, plan_name), parts in found.items():
-        yield {"learner": setting.name, "n": n, "interval": method, "plan": plan_name, "trainings": trainings[plan_name], "sets": sets} | _measured(np.concatenate(parts, axis=-1), risk)
+        yield {
+            "learner": setting.name,
+            "n": n,
+            "interval": method,
+            "plan": plan_name,
+            "trainings": trainings[plan_name],
+            "sets": sets,
+        } | _measured(np.concatenate(parts, axis=-1), risk)
 
 
 def _measured(numbers, risk):
-    """Coverage of R and ER, levels, width and centre of one interval from estimate, standard error, degrees of freedom and limits, [5, sets]."""
+    """Coverage of R and ER, levels, width and centre of one interval from estimate, standard error, degrees of freedom
+    and limits, [5, sets].
+    """
     centre, error, df, lower, upper = numbers
     expected, law = risk.mean(), scipy.stats.t(np.where(np.isnan(df), np.inf, df))
     row: dict = {"missing": np.mean(np.isnan(lower))}
     for target, truth in (("R", risk), ("ER", np.full(risk.shape, expected))):
-        row |= {f"covers {target}": np.mean((lower <= truth) & (truth <= upper)), f"below {target}": np.mean(upper < truth), f"above {target}": np.mean(lower > truth)}
+        row |= {
+            f"covers {target}": np.mean((lower <= truth) & (truth <= upper)),
+            f"below {target}": np.mean(upper < truth),
+            f"above {target}": np.mean(lower > truth),
+        }
     level = law.cdf((risk - centre) / error)
     row |= {"levels R": scipy.stats.kstest(level[np.isfinite(level)], "uniform").statistic, "level": level}
     return row | {"width": np.nanmean(upper - lower) / expected, "centre": np.mean(centre) / expected, "ER": expected}
@@ -94,17 +135,41 @@ def _measured(numbers, risk):
 
 def lines(frame):
     """The table, a part per learner and size."""
-    columns = ["interval", "plan", "trainings", "covers R", "covers ER", "below R", "above R", "levels R", "width", "centre", "missing"]
+    columns = [
+        "interval",
+        "plan",
+        "trainings",
+        "covers R",
+        "covers ER",
+        "below R",
+        "above R",
+        "levels R",
+        "width",
+        "centre",
+        "missing",
+    ]
     text = [
         f"Intervals at {LEVEL:.0%}, squared loss.",
-        "covers: share of data sets whose interval holds R (the risk of the model trained on all n cases) or ER (its mean); below, above: the whole interval is;",
-        "levels: largest distance of the distribution of one-sided levels at R from the uniform one; width (mean), centre: over ER; missing: no standard error",
+        "covers: share of data sets whose interval holds R (the risk of the model trained on all n "
+        "cases) or ER (its mean); below, above: the whole interval is;",
+        "levels: largest distance of the distribution of one-sided levels at R from the uniform one; "
+        "width (mean), centre: over ER; missing: no standard error",
     ]
-    text += ["", "Over all sizes n: lowest coverage of R for each learner, lowest coverage of ER of all, mean width / ER, and most sets without a standard error", *_summary(frame)]
+    text += [
+        "",
+        "Over all sizes n: lowest coverage of R for each learner, lowest coverage of ER of all, mean "
+        "width / ER, and most sets without a standard error",
+        *_summary(frame),
+    ]
     for (learner, n), part in frame.groupby(["learner", "n"], sort=False):
         sets = int(part.sets.iloc[0])
         error, band = np.sqrt(LEVEL * (1 - LEVEL) / sets), scipy.stats.kstwo.ppf(0.95, sets)
-        text += ["", f"{learner}, n = {n}: {sets} data sets, ER = {part.ER.iloc[0]:.3f}; a coverage of {LEVEL:.0%} has binomial standard error {error:.3f}, levels are below {band:.3f} in 95 of 100 runs"]
+        text += [
+            "",
+            f"{learner}, n = {n}: {sets} data sets, ER = {part.ER.iloc[0]:.3f}; "
+            f"a coverage of {LEVEL:.0%} has binomial standard error {error:.3f}, levels are below "
+            f"{band:.3f} in 95 of 100 runs",
+        ]
         text += part[columns].to_string(index=False, float_format=lambda v: f"{v:.3f}").splitlines()
     return text
 
@@ -114,5 +179,7 @@ def _summary(frame):
     by = ["interval", "plan", "trainings"]
     rows = frame.groupby(by, sort=False)
     worst = frame.pivot_table(index=by, columns="learner", values="covers R", aggfunc="min", sort=False)
-    worst = worst.assign(ER=rows["covers ER"].min(), width=rows["width"].mean(), missing=rows["missing"].max()).reset_index()
+    worst = worst.assign(
+        ER=rows["covers ER"].min(), width=rows["width"].mean(), missing=rows["missing"].max()
+    ).reset_index()
     return worst.rename_axis(columns=None).to_string(index=False, float_format=lambda v: f"{v:.3f}").splitlines()

@@ -39,7 +39,9 @@ def linear(x):
 
 
 def curved(x):
-    """What 20 tanh units can learn from a hundred cases: a curve along one direction and a straight line along another; other inputs do not matter."""
+    """What 20 tanh units can learn from a hundred cases: a curve along one direction and a straight line along
+    another; other inputs do not matter.
+    """
     return 2 * np.tanh(x[..., 0] + 0.5 * x[..., 1]) + 0.5 * x[..., 2]
 
 
@@ -48,19 +50,29 @@ SETTINGS = (
     Setting("least squares", learn.LeastSquares(), linear, 1.0, 1000, 0, 4),
     Setting("ridge", learn.LeastSquares(ridge=30.0), linear, 1.0, 1000, 0, 4),
     Setting("network", learn.Normalised(NETWORK, how="standard"), curved, 0.5, 300, 1, 0),
-    Setting("stopped early", learn.Normalised(learn.EarlyStopped(NETWORK, folds=4), how="standard"), curved, 0.5, 300, 4, 0),
+    Setting(
+        "stopped early", learn.Normalised(learn.EarlyStopped(NETWORK, folds=4), how="standard"), curved, 0.5, 300, 4, 0
+    ),
 )
 
 
 def with_risks(setting, n, sets, seed):
-    """Data sets of n cases, [Q, n, D], and the risk R of the learner trained on each, [Q], by noise-free fresh cases."""
+    """Data sets of n cases, [Q, n, D], and the risk R of the learner trained on each, [Q], by noise-free fresh
+    cases.
+    """
     random = np.random.default_rng(seed)
     x, fresh = random.normal(size=(sets, n, INPUTS)), random.normal(size=(FRESH, INPUTS))
     y = setting.truth(x) + setting.noise * random.normal(size=(sets, n))
     both = np.concatenate([x, np.broadcast_to(fresh, (sets, *fresh.shape))], axis=1)
     target = np.concatenate([y, np.broadcast_to(setting.truth(fresh), (sets, FRESH))], axis=1)[..., None]
     first = (np.arange(n + FRESH) < n)[None].astype(np.uint8)
-    risk = jg.assess(jax.random.key(seed), setting.learner, jg.Data(both, target, names(INPUTS)), resample.from_weights(first, 1 - first), keep="rows").g[:, 0]
+    risk = jg.assess(
+        jax.random.key(seed),
+        setting.learner,
+        jg.Data(both, target, names(INPUTS)),
+        resample.from_weights(first, 1 - first),
+        keep="rows",
+    ).g[:, 0]
     return jg.Data(x, y[..., None], names(INPUTS)), risk + setting.noise**2
 
 
@@ -79,7 +91,9 @@ def exchangeable(setting, n, sets, seed, parts=2):
 
 def assessed(key, learner, data, plans, loss=jg.loss.squared):
     """Losses of each of several plans [R, N], all trained in one call."""
-    together = resample.from_weights(np.concatenate([plan.train for plan in plans]), np.concatenate([plan.test for plan in plans]))
+    together = resample.from_weights(
+        np.concatenate([plan.train for plan in plans]), np.concatenate([plan.test for plan in plans])
+    )
     losses, start = jg.assess(key, learner, data, together, loss), 0
     for plan in plans:
         rows = np.s_[:, start : start + plan.resamples]

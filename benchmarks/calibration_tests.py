@@ -20,22 +20,58 @@ def wrong_sign(y, predicted):
     return ((y > 0) != (predicted > 0))[..., 0] * 1.0
 
 
-SIGNS = {"McNemar, mid-p": compare.mcnemar, "McNemar, exact": partial(compare.mcnemar, kind="exact"), "McNemar, chi2": partial(compare.mcnemar, kind="chi2")}
+SIGNS = {
+    "McNemar, mid-p": compare.mcnemar,
+    "McNemar, exact": partial(compare.mcnemar, kind="exact"),
+    "McNemar, chi2": partial(compare.mcnemar, kind="chi2"),
+}
 
 
 def designs(n):
     """Plans and the tests that each serves; the first is a hold-out set."""
     key = jax.random.key(n)
     return (
-        ("a third left out, once", resample.leave_out(key, n, 1 / 3, 1), {"hold-out t": compare.hold_out_t, "permutation": partial(compare.permutation, resamples=999)}),
-        ("a tenth left out, 25 times", resample.leave_out(key, n, 0.1, 25), {"naive t": compare.paired_t, "corrected t": compare.corrected_t}),
-        ("a tenth left out, 100 times", resample.leave_out(key, n, 0.1, 100), {"naive t": compare.paired_t, "corrected t": compare.corrected_t}),
-        ("a third left out, 25 times", resample.leave_out(key, n, 1 / 3, 25), {"naive t": compare.paired_t, "corrected t": compare.corrected_t}),
-        ("10 folds", resample.k_fold(key, n, 10), {"naive t": compare.k_fold_t, "corrected t": compare.corrected_k_fold_t, "CV-CLT": compare.cv_clt}),
-        ("10 x 10 folds", resample.k_fold(key, n, 10, 10), {"naive t": compare.k_fold_t, "corrected t": compare.corrected_k_fold_t}),
-        ("5 x 2 folds", resample.five_by_two(key, n), {"5 x 2 t": compare.five_by_two_t, "5 x 2 F": compare.five_by_two_f}),
+        (
+            "a third left out, once",
+            resample.leave_out(key, n, 1 / 3, 1),
+            {"hold-out t": compare.hold_out_t, "permutation": partial(compare.permutation, resamples=999)},
+        ),
+        (
+            "a tenth left out, 25 times",
+            resample.leave_out(key, n, 0.1, 25),
+            {"naive t": compare.paired_t, "corrected t": compare.corrected_t},
+        ),
+        (
+            "a tenth left out, 100 times",
+            resample.leave_out(key, n, 0.1, 100),
+            {"naive t": compare.paired_t, "corrected t": compare.corrected_t},
+        ),
+        (
+            "a third left out, 25 times",
+            resample.leave_out(key, n, 1 / 3, 25),
+            {"naive t": compare.paired_t, "corrected t": compare.corrected_t},
+        ),
+        (
+            "10 folds",
+            resample.k_fold(key, n, 10),
+            {"naive t": compare.k_fold_t, "corrected t": compare.corrected_k_fold_t, "CV-CLT": compare.cv_clt},
+        ),
+        (
+            "10 x 10 folds",
+            resample.k_fold(key, n, 10, 10),
+            {"naive t": compare.k_fold_t, "corrected t": compare.corrected_k_fold_t},
+        ),
+        (
+            "5 x 2 folds",
+            resample.five_by_two(key, n),
+            {"5 x 2 t": compare.five_by_two_t, "5 x 2 F": compare.five_by_two_f},
+        ),
         ("4 disjoint instances", resample.task_instances(n, 3 * n // 16, 4, n // 4), {"DELVE's t": compare.disjoint_t}),
-        ("4 instances, a common test set", resample.task_instances(n, 3 * n // 16, 4, n // 4, common=True), {"DELVE's quasi-F": compare.quasi_f}),
+        (
+            "4 instances, a common test set",
+            resample.task_instances(n, 3 * n // 16, 4, n // 4, common=True),
+            {"DELVE's quasi-F": compare.quasi_f},
+        ),
     )
 
 
@@ -48,18 +84,34 @@ def rows(setting, n, sets):
         data = exchangeable(setting, n, size, seed)
         squares = zip(*(assessed(key, setting.learner, one, plans) for one in data), strict=True)
         signs = [jg.assess(key, setting.learner, one, plans[0], wrong_sign) for one in data]
-        for (plan_name, plan, tests), losses in zip((*designed, (designed[0][0], plans[0], SIGNS)), (*squares, signs), strict=True):
+        for (plan_name, plan, tests), losses in zip(
+            (*designed, (designed[0][0], plans[0], SIGNS)), (*squares, signs), strict=True
+        ):
             first, equal, worse = losses
             effect = np.mean(worse.g - first.g) / np.mean(first.g)
             for name, test in tests.items():
                 null, other = test(first, equal), test(first, worse)
-                found.setdefault((name, plan_name, plan.resamples), []).append(np.stack([null.p_value, null.estimate, other.p_value, np.full(size, effect)]))
+                found.setdefault((name, plan_name, plan.resamples), []).append(
+                    np.stack([null.p_value, null.estimate, other.p_value, np.full(size, effect)])
+                )
     for (name, plan_name, trainings), parts in found.items():
         p, estimate, power, effect = np.concatenate(parts, axis=-1)
         sided = np.where(estimate > 0, p / 2, 1 - p / 2)
-        row = {"learner": setting.name, "n": n, "test": name, "plan": plan_name, "trainings": 2 * trainings, "sets": sets}
+        row = {
+            "learner": setting.name,
+            "n": n,
+            "test": name,
+            "plan": plan_name,
+            "trainings": 2 * trainings,
+            "sets": sets,
+        }
         row |= {f"size at {level:.0%}": np.mean(p <= level) for level in LEVELS}
-        yield row | {"levels": scipy.stats.kstest(sided, "uniform").statistic, "power at 5%": np.mean(power <= 0.05), "effect": effect.mean(), "p": p}
+        yield row | {
+            "levels": scipy.stats.kstest(sided, "uniform").statistic,
+            "power at 5%": np.mean(power <= 0.05),
+            "effect": effect.mean(),
+            "p": p,
+        }
 
 
 def of_many(setting, n, sets):
@@ -76,11 +128,17 @@ def of_many(setting, n, sets):
                 found.setdefault(name, {}).setdefault(kind, []).extend(hits)
     for (name, what), hits in found.items():
         row = {"learner": setting.name, "n": n, "test": name, "of": what, "families": len(hits["size"])}
-        yield row | {"size at 5%": np.mean(hits["size"]), "binomial error": np.sqrt(0.05 * 0.95 / len(hits["size"])), "power at 5%": np.mean(hits["power"])}
+        yield row | {
+            "size at 5%": np.mean(hits["size"]),
+            "binomial error": np.sqrt(0.05 * 0.95 / len(hits["size"])),
+            "power at 5%": np.mean(hits["power"]),
+        }
 
 
 def rejections(squares, signs, alone):
-    """Whether each test finds any difference at 5 %, in each family; tests of one data set at a time are made for the first `alone` only."""
+    """Whether each test finds any difference at 5 %, in each family; tests of one data set at a time are made for the
+    first `alone` only.
+    """
     means, sets = np.stack([one.g[:, 0] for one in squares], axis=-1), f"{BLOCKS} data sets"
     parts = [means[start : start + BLOCKS] for start in range(0, len(means), BLOCKS)]
     hits = {("Friedman", sets): [compare.friedman(part).p_value <= 0.05 for part in parts]}
@@ -89,25 +147,48 @@ def rejections(squares, signs, alone):
     for adjust in ("none", "holm", "benjamini_hochberg"):
         pairs = compare.pairwise(squares, compare.hold_out_t, adjust).adjusted
         hits[f"hold-out t of all pairs, {adjust.replace('_', ' ')}", "a hold-out set"] = list(pairs.min(-1) <= 0.05)
-    hits["Cochran's Q", "a hold-out set"] = [compare.cochran_q([one[q] for one in signs]).p_value <= 0.05 for q in range(alone)]
-    hits["max t, any pair", "a hold-out set"] = [compare.max_t([one[q] for one in squares], resamples=499).adjusted.min() <= 0.05 for q in range(alone)]
+    hits["Cochran's Q", "a hold-out set"] = [
+        compare.cochran_q([one[q] for one in signs]).p_value <= 0.05 for q in range(alone)
+    ]
+    hits["max t, any pair", "a hold-out set"] = [
+        compare.max_t([one[q] for one in squares], resamples=499).adjusted.min() <= 0.05 for q in range(alone)
+    ]
     return hits
 
 
 def lines(frame, many):
     """The tables, a part per learner and size."""
-    columns = ["test", "plan", "trainings", *(f"size at {level:.0%}" for level in LEVELS), "levels", "power at 5%", "effect"]
+    columns = [
+        "test",
+        "plan",
+        "trainings",
+        *(f"size at {level:.0%}" for level in LEVELS),
+        "levels",
+        "power at 5%",
+        "effect",
+    ]
     text = [
-        "Tests. Size: share of data sets in which two equally good learners, of exchangeable halves of the inputs, are told apart; power: the second lacks one input,",
-        "which costs `effect` of the first one's error; levels: largest distance of the distribution of one-sided p-values of the true hypothesis from the uniform one",
+        "Tests. Size: share of data sets in which two equally good learners, of exchangeable halves "
+        "of the inputs, are told apart; power: the second lacks one input,",
+        "which costs `effect` of the first one's error; levels: "
+        "largest distance of the distribution of one-sided p-values of the true hypothesis from the "
+        "uniform one",
     ]
     text += ["", "Over all sizes n: largest size at 5% for each learner, and mean power", *_summary(frame)]
     for (learner, n), part in frame.groupby(["learner", "n"], sort=False):
         sets = int(part.sets.iloc[0])
         error, band = np.sqrt(0.05 * 0.95 / sets), scipy.stats.kstwo.ppf(0.95, sets)
-        text += ["", f"{learner}, n = {n}: {sets} data sets; a size of 5% has binomial standard error {error:.3f}, levels are below {band:.3f} in 95 of 100 runs"]
+        text += [
+            "",
+            f"{learner}, n = {n}: {sets} data sets; a size of 5% has binomial standard error {error:.3f}, "
+            f"levels are below {band:.3f} in 95 of 100 runs",
+        ]
         text += part[columns].to_string(index=False, float_format=lambda v: f"{v:.3f}").splitlines()
-    text += ["", f"Many learners: {LEARNERS} equally good ones, of exchangeable parts of the inputs; power: the second lacks one input. Share of families with any difference found at 5%"]
+    text += [
+        "",
+        f"Many learners: {LEARNERS} equally good ones, of exchangeable parts of the inputs; power: "
+        "the second lacks one input. Share of families with any difference found at 5%",
+    ]
     return text + many.to_string(index=False, float_format=lambda v: f"{v:.3f}").splitlines()
 
 

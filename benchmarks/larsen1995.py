@@ -56,7 +56,10 @@ def table_1(truth, fits, empirical):
 
 
 def show_table(deviations):
-    lines = ["Table 1: deviation from the true measure of log(1+G), percent; the paper's line above ours", f"{'':6}{'min':>9}{'25 %':>9}{'median':>9}{'75 %':>9}{'max':>9}"]
+    lines = [
+        "Table 1: deviation from the true measure of log(1+G), percent; the paper's line above ours",
+        f"{'':6}{'min':>9}{'25 %':>9}{'median':>9}{'75 %':>9}{'max':>9}",
+    ]
     for name, values in deviations.items():
         for who, row in (("paper", PAPER[name]), ("ours", np.quantile(values, [0, 0.25, 0.5, 0.75, 1]))):
             lines.append(f"{name if who == 'paper' else '':6}" + "".join(f"{v:9.3g}" for v in row) + f"   {who}")
@@ -66,19 +69,32 @@ def show_table(deviations):
 def data_sets_behind(deviations):
     """How many independent data sets would have the paper's range: where half of all such samples lie within it."""
     random = np.random.default_rng(0)
-    lines = ["How many independent data sets would explain the paper's ranges of the leave-out rows? The share of our 500 sets within each range, the number of sets"]
-    lines.append("that lie within it with an even chance, the central 95 % of medians of so many sets with the paper's median, and the chance that 500 sets lie within it:")
+    lines = [
+        "How many independent data sets would explain the paper's ranges of the leave-out rows? The "
+        "share of our 500 sets within each range, the number of sets"
+    ]
+    lines.append(
+        "that lie within it with an even chance, the central 95 % of medians of so many sets with "
+        "the paper's median, and the chance that 500 sets lie within it:"
+    )
     for name in MEASURES:
         low, _, median, _, high = PAPER[name]
         inside = np.mean((deviations[name] >= low) & (deviations[name] <= high))
         sets = np.log(0.5) / np.log(inside)
-        medians = np.quantile(np.median(random.choice(deviations[name], (4000, max(1, round(sets)))), axis=1), [0.025, 0.975])
-        lines.append(f"  {name:5}{inside:7.1%}{sets:6.1f} sets   medians {medians[0]:6.1f} to {medians[1]:5.1f}, paper {median:5.1f}   {inside**SOME:.0e}")
+        medians = np.quantile(
+            np.median(random.choice(deviations[name], (4000, max(1, round(sets)))), axis=1), [0.025, 0.975]
+        )
+        lines.append(
+            f"  {name:5}{inside:7.1%}{sets:6.1f} sets   medians {medians[0]:6.1f} to {medians[1]:5.1f}, "
+            f"paper {median:5.1f}   {inside**SOME:.0e}"
+        )
     return lines
 
 
 def compare_models(contributions, keys):
-    """The model with 10 inputs against that with 9, which is incomplete, on random systems scaled to a given contribution of the 10th."""
+    """The model with 10 inputs against that with 9, which is incomplete, on random systems scaled to a given
+    contribution of the 10th.
+    """
     rows = []
     for contribution in contributions:
         for key in keys:
@@ -92,31 +108,45 @@ def compare_models(contributions, keys):
             ten, less = (jg.assess(jax.random.key(0), LINEAR, d, plan) for d in (data, data.select(nine)))
             true = np.mean(truth[1] > truth[0])
             bias = np.mean(compare.probability_greater(ten, less)) / true - 1
-            rates = (np.mean(test(ten, less, alternative="less").p_value < 0.05) for test in (compare.paired_t, compare.corrected_t))
+            rates = (
+                np.mean(test(ten, less, alternative="less").p_value < 0.05)
+                for test in (compare.paired_t, compare.corrected_t)
+            )
             rows.append((contribution, np.mean(truth[1] - truth[0]), true, bias, *rates))
     return rows
 
 
 def show_comparison(rows):
     lines = [
-        "Two models, 10 inputs against 9, which are an incomplete model: 500 data sets of each random system, leave-out with J = 500. How often is the hypothesis",
-        "G(9) > G(10) rejected at 5 %, by the paper's t-test (eq. 9; the paper: about 30 %) and by the corrected one; relative bias of Prob(G(9) > G(10)) (the paper: -20 %).",
-        "The answer depends on H and w0, which the paper does not give, only through what the missing input contributes: w0^2 x its variance given the others.",
-        f"{'contribution':>14}{'/ noise':>9}{'true difference':>17}{'true Prob':>11}{'bias':>8}{'eq. 9':>8}{'corrected':>11}",
+        "Two models, 10 inputs against 9, which are an incomplete model: "
+        "500 data sets of each random system, leave-out with J = 500. How often is the hypothesis",
+        "G(9) > G(10) rejected at 5 %, by the paper's t-test (eq. 9; the paper: "
+        "about 30 %) and by the corrected one; relative bias of Prob(G(9) > G(10)) (the paper: "
+        "-20 %).",
+        "The answer depends on H and w0, which the paper does not give, only through what the "
+        "missing input contributes: w0^2 x its variance given the others.",
+        f"{'contribution':>14}{'/ noise':>9}{'true difference':>17}{'true Prob':>11}"
+        f"{'bias':>8}{'eq. 9':>8}{'corrected':>11}",
     ]
     for contribution, difference, true, bias, naive, corrected in rows:
-        lines.append(f"{contribution:14.3g}{contribution / NOISE:9.2f}{difference:17.1f}{true:11.3f}{bias:8.1%}{naive:8.1%}{corrected:11.1%}")
+        lines.append(
+            f"{contribution:14.3g}{contribution / NOISE:9.2f}{difference:17.1f}{true:11.3f}"
+            f"{bias:8.1%}{naive:8.1%}{corrected:11.1%}"
+        )
     positive = [row for row in rows if row[1] > 0]
     near = min(positive, key=lambda row: abs(row[4] - 0.3))
-    lines.append(f"  nearest to 30 % where the true difference is positive, as in the paper: {near[4]:.1%}, with bias {near[3]:.1%}, at a contribution of {near[0]:g}")
+    lines.append(
+        "  nearest to 30 % where the true difference is positive, as in the paper: "
+        f"{near[4]:.1%}, with bias {near[3]:.1%}, at a contribution of {near[0]:g}"
+    )
     return lines
 
 
 def mean_square_error(n, train, p=P, kurtosis=3.0):
     """Exact E[(G^ - G)^2] / noise^2 of the hold-out estimate: iid Gaussian inputs and noise, squared loss.
 
-    G = 1 + X with X the ratio of independent chi-squares of p and train - p + 1 degrees of freedom; given the fit, an error
-    is Gaussian with variance G, so its square has variance 2 G^2.
+    G = 1 + X with X the ratio of independent chi-squares of p and train - p + 1 degrees of freedom; given the fit, an
+    error is Gaussian with variance G, so its square has variance 2 G^2.
     """
     if kurtosis != 3.0:
         raise ValueError("exact for Gaussian noise only")
@@ -134,7 +164,9 @@ def best_fractions(n, p=P, kurtosis=3.0):
 
 
 def simulated_mean_square_error(n, trains, sets=4000):
-    """The same by training: one plan whose rows train on the first cases and test on the rest; value and standard error, [R]."""
+    """The same by training: one plan whose rows train on the first cases and test on the rest; value and standard
+    error, [R].
+    """
     system = simulate.linear_ar(jax.random.key(2), sets, n, P, rho=0.0, noise=1.0)
     train = (np.arange(n)[None] < np.asarray(trains)[:, None]).astype(np.uint8)
     fits = jg.assess(jax.random.key(0), LINEAR, system.data, resample.from_weights(train, 1 - train))
@@ -143,11 +175,19 @@ def simulated_mean_square_error(n, trains, sets=4000):
 
 
 def show_fractions():
-    lines = ["Best fraction to leave out, gamma: the paper's beta = 4 p s2 / (1 - xi) is negative; it must be 4 p / (xi - 1)"]
-    lines.append("  finite N: Nt = (-4p + sqrt(16 p^2 + 4 p N (xi - 1))) / (xi - 1), gamma = 1 - Nt / N; exact: minimum of E[2 G^2] / Nc by the F law")
+    lines = [
+        "Best fraction to leave out, gamma: the paper's beta = 4 p s2 / (1 - xi) is negative; it must be 4 p / (xi - 1)"
+    ]
+    lines.append(
+        "  finite N: Nt = (-4p + sqrt(16 p^2 + 4 p N (xi - 1))) / (xi - 1), gamma = 1 - Nt / N; "
+        "exact: minimum of E[2 G^2] / Nc by the F law"
+    )
     for n in (50, 100, 200, 1000, 10_000):
         asymptotic, finite, exact = best_fractions(n)
-        lines.append(f"  N = {n:6}: asymptotic {asymptotic:.3f} (Nt {n * (1 - asymptotic):5.0f}), finite N {finite:.3f} ({n * (1 - finite):5.0f}), exact {exact:.3f} ({n * (1 - exact):5.0f})")
+        lines.append(
+            f"  N = {n:6}: asymptotic {asymptotic:.3f} (Nt {n * (1 - asymptotic):5.0f}), finite N "
+            f"{finite:.3f} ({n * (1 - finite):5.0f}), exact {exact:.3f} ({n * (1 - exact):5.0f})"
+        )
     return lines
 
 
@@ -163,15 +203,35 @@ def figure_1(truth, empirical, path):
     left.plot(grid, low, ":", color="#0072B2", label="leave-out, quartiles")
     left.plot(grid, high, ":", color="#0072B2")
     left.axvline(np.log1p(NOISE), color="grey", linestyle="--", linewidth=1)
-    left.set(title="Distribution function", xlabel="log(1 + G), squared loss", ylabel="probability", xlim=(grid[0], grid[-1]), ylim=(0, 1))
+    left.set(
+        title="Distribution function",
+        xlabel="log(1 + G), squared loss",
+        ylabel="probability",
+        xlim=(grid[0], grid[-1]),
+        ylim=(0, 1),
+    )
     left.legend(frameon=False, loc="lower right")
     reach = np.linspace(NOISE, 250, 500)
     right.hist(truth, bins=np.linspace(NOISE, 250, 120), density=True, color="#cccccc")
     scale = NOISE * P / (N - P + 1)
-    right.plot(reach, scipy.stats.f.pdf((reach - NOISE) / scale, P, N - P + 1) / scale, color="black", label="exact law for independent cases")
-    for value, style, label in ((NOISE, "--", "least G"), (truth.mean(), "-", "average"), (np.median(truth), ":", "median")):
+    right.plot(
+        reach,
+        scipy.stats.f.pdf((reach - NOISE) / scale, P, N - P + 1) / scale,
+        color="black",
+        label="exact law for independent cases",
+    )
+    for value, style, label in (
+        (NOISE, "--", "least G"),
+        (truth.mean(), "-", "average"),
+        (np.median(truth), ":", "median"),
+    ):
         right.axvline(value, color="#D55E00", linestyle=style, linewidth=1.5, label=f"{label} {value:.1f}")
-    right.set(title=f"Density of true G, {SETS:,} sets (largest {truth.max():.0f})", xlabel="G, squared loss", ylabel="density", xlim=(20, 250))
+    right.set(
+        title=f"Density of true G, {SETS:,} sets (largest {truth.max():.0f})",
+        xlabel="G, squared loss",
+        ylabel="density",
+        xlim=(20, 250),
+    )
     right.legend(frameon=False)
     figure.savefig(path, dpi=120)
     plt.close(figure)
@@ -185,14 +245,24 @@ def figure_fraction(path, n=100):
     figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
     axes.plot(1 - curve / n, mean_square_error(n, curve), color="black", label="exact (F law)")
     axes.errorbar(1 - trains / n, value, error, fmt="o", color="#0072B2", markersize=4, label="4000 trained data sets")
-    for gamma, label, style in zip(best_fractions(n), ("asymptotic", "finite N", "exact"), (":", "--", "-"), strict=True):
+    for gamma, label, style in zip(
+        best_fractions(n), ("asymptotic", "finite N", "exact"), (":", "--", "-"), strict=True
+    ):
         axes.axvline(gamma, linestyle=style, color="#D55E00", linewidth=1, label=f"best fraction, {label}: {gamma:.2f}")
-    axes.set(xlabel="fraction left out, gamma", ylabel="MSE(gamma) / noise variance squared", title=f"N = {n}, p = {P}", ylim=(0, 0.35))
+    axes.set(
+        xlabel="fraction left out, gamma",
+        ylabel="MSE(gamma) / noise variance squared",
+        title=f"N = {n}, p = {P}",
+        ylim=(0, 0.35),
+    )
     axes.legend(facecolor="white", edgecolor="none", framealpha=1)
     figure.savefig(path, dpi=120)
     plt.close(figure)
     worst = np.max(np.abs(value - mean_square_error(n, trains)) / error)
-    return [f"  trained against exact MSE at {len(trains)} fractions, N = {n}: largest deviation {worst:.1f} standard errors"]
+    return [
+        f"  trained against exact MSE at {len(trains)} fractions, N = {n}: "
+        f"largest deviation {worst:.1f} standard errors"
+    ]
 
 
 def main():
@@ -206,9 +276,13 @@ def main():
     seconds = time.perf_counter() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     heading = [
-        f"Larsen & Hansen 1995: Q = {SETS}, q = {SOME}, N = {N}, p = {P}, fraction {FRACTION}, J = {RESAMPLES}; seeds 1995, 1, 2",
-        f"{SETS + SOME * RESAMPLES:,} fits and Table 1 in {seconds:.1f} s, compilation included; peak memory {memory:.2f} GiB; "
-        f"{platform.processor() or platform.machine()}, {len(jax.local_devices())} {jax.local_devices()[0].device_kind}, Python {platform.python_version()}, JAX {jax.__version__}",
+        f"Larsen & Hansen 1995: Q = {SETS}, q = {SOME}, N = {N}, p = {P}, fraction {FRACTION}, J = "
+        f"{RESAMPLES}; seeds 1995, 1, 2",
+        f"{SETS + SOME * RESAMPLES:,} fits and Table 1 in {seconds:.1f} s, compilation included; "
+        f"peak memory {memory:.2f} GiB; "
+        f"{platform.processor() or platform.machine()}, {len(jax.local_devices())} "
+        f"{jax.local_devices()[0].device_kind}, Python {platform.python_version()}, JAX "
+        f"{jax.__version__}",
         f"true: avr(G) {truth.mean():.2f}, median {np.median(truth):.2f}, largest {truth.max():.0f}; least {NOISE}",
     ]
     figure_1(truth, empirical, RESULTS / "larsen1995_figure1.png")

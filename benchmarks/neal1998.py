@@ -1,11 +1,14 @@
-"""The early-stopping methods of Neal 1998, "Assessing relevance determination methods using DELVE", on his thirty tasks, and what he says of them.
+"""The early-stopping methods of Neal 1998, "Assessing relevance determination methods using DELVE", on his thirty
+tasks, and what he says of them.
 
-    python benchmarks/neal1998.py                   the three families as jaxgen.simulate makes them, with 8 and 32 inputs, five sizes each
-    python benchmarks/neal1998.py --real FOLDER     DELVE's own data instead, as far as FOLDER has them: kin-8nm.npz, ... with arrays X and y
+    python benchmarks/neal1998.py                   the three families as jaxgen.simulate makes them, with 8 and 32
+    inputs, five sizes each python benchmarks/neal1998.py --real FOLDER     DELVE's own data instead, as far as FOLDER
+    has them: kin-8nm.npz, ... with arrays X and y
 
-prints the losses, the times and a table of claims, and writes to benchmarks/results/: neal1998.txt, the losses and p-values of all pairs as CSV, and a
-figure for each data set (with --real, neal1998_real.txt only). The archive of all predictions stays in jaxgen-runs/, and what it has is not run again;
-times are those of a first run, compilation included.
+prints the losses, the times and a table of claims, and writes to benchmarks/results/: neal1998.txt, the losses and
+p-values of all pairs as CSV, and a figure for each data set (with --real, neal1998_real.txt only). The archive of all
+predictions stays in jaxgen-runs/, and what it has is not run again; times are those of a first run, compilation
+included.
 """
 
 import argparse
@@ -18,7 +21,7 @@ import numpy as np
 from neal1998_claims import claims
 from speed import machine
 
-from jaxgen import datasets, delve, plot
+from jaxgen import datasets, delve
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = Path(__file__).parents[1] / "jaxgen-runs"
@@ -27,7 +30,17 @@ ORDER = ("mlp-bgd-1", "mlp-bgd-2", "mlp-bgd-3", "mlp-bgd-2b", "mlp-ese-1", "knn-
 """Of the runs."""
 PAPER = {(8, 1024): 27, (32, 1024): 52}
 """Minutes for one training set by mlp-bgd, on a 194 MHz processor: Neal 1998, Fig. 1."""
-COLUMNS = ["prototask", "size", "method", "loss", "standard_error", "standardised_loss", "standardised_standard_error", "training set sd", "residual sd"]
+COLUMNS = [
+    "prototask",
+    "size",
+    "method",
+    "loss",
+    "standard_error",
+    "standardised_loss",
+    "standardised_standard_error",
+    "training set sd",
+    "residual sd",
+]
 
 
 def simulated():
@@ -38,7 +51,11 @@ def simulated():
 def real(folder):
     """Those of DELVE's data sets that a folder has."""
     names = ("kin-8nm", "pumadyn-8nm", "bank-8nm", "kin-32nm", "pumadyn-32nm", "bank-32nm", "bank-32nh")
-    return [delve.Prototask(name, read(folder / f"{name}.npz"), origin="DELVE") for name in names if (folder / f"{name}.npz").exists()]
+    return [
+        delve.Prototask(name, read(folder / f"{name}.npz"), origin="DELVE")
+        for name in names
+        if (folder / f"{name}.npz").exists()
+    ]
 
 
 def read(file):
@@ -60,15 +77,28 @@ def times(archive):
     table = archive.results().set_index(["method", "prototask", "size"])["seconds"]
     seconds = table.groupby("method").sum()
     three, total = (sum(seconds[name] for name in names) for names in (ORDER[:3], ORDER))
-    yield "Times in seconds, all tasks of a method, compilation included; Neal's, for each of his mlp-bgd methods: about 50 hours on a 194 MHz processor of 1998;"
+    yield (
+        "Times in seconds, all tasks of a method, compilation included; "
+        "Neal's, for each of his mlp-bgd methods: about 50 hours on a 194 MHz processor of 1998;"
+    )
     yield "his own program takes 12.4 minutes of one core of today for mlp-bgd-2 (744 s)"
     yield from (f"  {name:12}{seconds[name]:8.1f}" for name in ORDER)
-    yield f"  mlp-bgd-1, -2 and -3 together {three:.0f} s = {three / 60:.1f} minutes (asked: at most 6); all methods {total:.0f} s = {total / 60:.1f} minutes (asked: at most 10)"
+    yield (
+        f"  mlp-bgd-1, -2 and -3 together {three:.0f} s = {three / 60:.1f} minutes (asked: "
+        f"at most 6); all methods {total:.0f} s = {total / 60:.1f} minutes (asked: at most 10)"
+    )
     yield "seconds for one training set of 1024 cases, mlp-bgd-2, beside the paper's minutes"
     for (inputs, size), minutes in PAPER.items():
-        found = [table[name] for name in table.index if name[0] == "mlp-bgd-2" and name[2] == size and f"-{inputs}n" in name[1]]
+        found = [
+            table[name]
+            for name in table.index
+            if name[0] == "mlp-bgd-2" and name[2] == size and f"-{inputs}n" in name[1]
+        ]
         if found:
-            yield f"  {inputs} inputs: {min(found) / 4:.2f} s, where the program was compiled already; paper: {minutes} minutes"
+            yield (
+                f"  {inputs} inputs: {min(found) / 4:.2f} s, where the program was compiled already; paper: "
+                f"{minutes} minutes"
+            )
 
 
 def losses(found):
@@ -105,9 +135,11 @@ def main():
         return
     table, pairs = delve.tables(found)
     table[COLUMNS].to_csv(RESULTS / "neal1998_losses.csv", index=False, float_format="%.6g")
-    pairs[["prototask", "size", "first", "second", "estimate", "statistic", "p_value", "adjusted"]].to_csv(RESULTS / "neal1998_pairs.csv", index=False, float_format="%.6g")
+    pairs[["prototask", "size", "first", "second", "estimate", "statistic", "p_value", "adjusted"]].to_csv(
+        RESULTS / "neal1998_pairs.csv", index=False, float_format="%.6g"
+    )
     for one in found:
-        figure = plot.delve(one.tasks, one.prototask)
+        figure = delve.task_figure(one.tasks, one.prototask)
         figure.savefig(RESULTS / f"neal1998_{one.prototask}.png", dpi=160)
         plt.close(figure)
 

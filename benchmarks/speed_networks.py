@@ -1,4 +1,5 @@
-"""Networks of 20 tanh units: nanoseconds per case and epoch beside peers and the machine's limit. Called by speed.py --networks.
+"""Networks of 20 tanh units: nanoseconds per case and epoch beside peers and the machine's limit. Called by speed.py
+--networks.
 
 Every way runs in turn in one process that is held to the cores it may use; the processes follow each other.
 """
@@ -56,8 +57,16 @@ def jaxgen_networks(d, n, networks, cores=1):
     x, y = problem(d, n)
     steps = max(200, steps_for(networks * n, 20 / cores))  # so that the first and last looks at the error do not count
     ones = np.ones((networks, n), np.uint8)
-    data, plan, learner = jg.Data(x, y, tuple(map(str, range(d)))), resample.from_weights(ones, ones), learn.Descent(steps=steps)
-    return timed(lambda: jg.assess(jax.random.key(0), learner, data, plan, keep="rows"), 3 if networks < 1000 else 1) / (steps * networks * n) * 1e9
+    data, plan, learner = (
+        jg.Data(x, y, tuple(map(str, range(d)))),
+        resample.from_weights(ones, ones),
+        learn.Descent(steps=steps),
+    )
+    return (
+        timed(lambda: jg.assess(jax.random.key(0), learner, data, plan, keep="rows"), 3 if networks < 1000 else 1)
+        / (steps * networks * n)
+        * 1e9
+    )
 
 
 def scikit_learn(d, n):
@@ -66,7 +75,18 @@ def scikit_learn(d, n):
 
     x, y = problem(d, n)
     steps = steps_for(n, 400 if n > 100 else 5000)
-    network = MLPRegressor(hidden_layer_sizes=(HIDDEN,), activation="tanh", solver="sgd", alpha=0, batch_size=n, learning_rate_init=0.01, momentum=0, max_iter=steps, tol=0, n_iter_no_change=10**9)
+    network = MLPRegressor(
+        hidden_layer_sizes=(HIDDEN,),
+        activation="tanh",
+        solver="sgd",
+        alpha=0,
+        batch_size=n,
+        learning_rate_init=0.01,
+        momentum=0,
+        max_iter=steps,
+        tol=0,
+        n_iter_no_change=10**9,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return timed(lambda: network.fit(x.astype("float32"), y[:, 0].astype("float32"))) / (steps * n) * 1e9
@@ -115,7 +135,9 @@ def torch_vmap(d, n, networks=64):
 
 
 def limit(d, cores):
-    """What matrix products, at the rate of a large one, and tanh, at its rate in the cache of every core, take per case and epoch; and both rates."""
+    """What matrix products, at the rate of a large one, and tanh, at its rate in the cache of every core, take per
+    case and epoch; and both rates.
+    """
     import jax
     import jax.numpy as jnp
     from jax import lax
@@ -149,7 +171,9 @@ def measure(cores):
 
 
 def profile(core):
-    """Where the time of one core goes with 64 networks: nanoseconds per case and epoch of parts, each timed by itself in a loop of the engine's chunk size."""
+    """Where the time of one core goes with 64 networks: nanoseconds per case and epoch of parts, each timed by itself
+    in a loop of the engine's chunk size.
+    """
     import jax
     import jax.numpy as jnp
     from jax import lax
@@ -177,7 +201,9 @@ def profile(core):
             return 0.5 * jnp.sum((v @ jnp.tanh(w @ x) - y[0]) ** 2)
 
         def epoch(params, x, n=n, error=error):
-            return jax.tree.map(lambda p, g: p - 0.1 / (n + 1) * g, params, jax.vmap(jax.grad(error), in_axes=(0, None))(params, x))
+            return jax.tree.map(
+                lambda p, g: p - 0.1 / (n + 1) * g, params, jax.vmap(jax.grad(error), in_axes=(0, None))(params, x)
+            )
 
         parts = {
             "products of inputs and hidden units": loop(products, weights, chunk * n, times)(x),
@@ -186,13 +212,23 @@ def profile(core):
         whole = loop(epoch, (weights, output), chunk * n, times)(x)
         parts["output, derivatives, sums"] = whole - sum(parts.values())
         through = jaxgen_networks(d, n, 64)
-        found[f"{d},{n}"] = {**parts, "bare loop, together": whole, "biases, failure checks, engine": through - whole, "assess": through}
+        found[f"{d},{n}"] = {
+            **parts,
+            "bare loop, together": whole,
+            "biases, failure checks, engine": through - whole,
+            "assess": through,
+        }
     return found
 
 
 def child(job, *arguments):
     """The result of a job of this file in a process of its own, held to the given cores."""
-    source = subprocess.run([sys.executable, __file__, job, *map(json.dumps, arguments)], capture_output=True, text=True, env={**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "false"})
+    source = subprocess.run(
+        [sys.executable, __file__, job, *map(json.dumps, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "false"},
+    )
     if source.returncode:
         sys.exit(source.stderr)
     return json.loads(source.stdout.splitlines()[-1])
@@ -205,7 +241,9 @@ def memory(networks):
 
 
 def compilation():
-    """Seconds from a learner that was never seen to its first result, less those of a second call: mlp-bgd-2 and plain descent."""
+    """Seconds from a learner that was never seen to its first result, less those of a second call: mlp-bgd-2 and plain
+    descent.
+    """
     import jax
 
     import jaxgen as jg
@@ -228,11 +266,18 @@ def bgd_2(steps=20_000):
     """Neal's mlp-bgd-2."""
     from jaxgen import learn
 
-    return learn.Normalised(learn.EarlyStopped(learn.Descent(learn.MLP(hidden=(HIDDEN,)), rate=0.1, steps=steps, saves="1-2-5", relevance="gradient"), folds=4))
+    return learn.Normalised(
+        learn.EarlyStopped(
+            learn.Descent(learn.MLP(hidden=(HIDDEN,)), rate=0.1, steps=steps, saves="1-2-5", relevance="gradient"),
+            folds=4,
+        )
+    )
 
 
 def sweep():
-    """Seconds of each part of the training of mlp-bgd-2 on all tasks: 3 families x 2 numbers of inputs x 5 sizes, 864 networks."""
+    """Seconds of each part of the training of mlp-bgd-2 on all tasks: 3 families x 2 numbers of inputs x 5 sizes, 864
+    networks.
+    """
     import jax
     import numpy as np
 
@@ -246,7 +291,9 @@ def sweep():
             x = random.normal(size=(3 * instances, n, d))
             y = np.sin(2 * x[..., :1]) + x[..., 1:2] * x[..., 2:3] + 0.5 * random.normal(size=(3 * instances, n, 1))
             start = time.perf_counter()
-            losses = jg.assess(jax.random.key(0), bgd_2(), jg.Data(x, y, tuple(map(str, range(d)))), resample.full(n), keep="rows")
+            losses = jg.assess(
+                jax.random.key(0), bgd_2(), jg.Data(x, y, tuple(map(str, range(d)))), resample.full(n), keep="rows"
+            )
             seconds[f"{d},{n}"] = time.perf_counter() - start
             networks += losses.info["iteration"].size
     return {"seconds": seconds, "networks": networks}
@@ -255,30 +302,70 @@ def sweep():
 def report():
     """The lines of the result file."""
     one, two = child("measure", [0]), child("measure", [0, 1])
-    lines = ["Nanoseconds per case and epoch of batch gradient descent, 20 tanh units, single precision; R networks", ""]
+    lines = [
+        "Nanoseconds per case and epoch of batch gradient descent, 20 tanh units, single precision; R networks",
+        "",
+    ]
     for title, found in (("one core", one), ("two cores", two)):
         names = [name for name in found["8,64"] if name not in ("GFLOP/s", "tanh")]
         lines += [f"{title:24}" + "".join(f"{'D=' + key.replace(',', ', N='):>16}" for key in found)]
         lines += [f"{name:24}" + "".join(f"{found[key][name]:16.1f}" for key in found) for name in names]
-        lines += [f"(a large matrix product runs at {found['8,64']['GFLOP/s']:.0f} GFLOP/s, one tanh takes {found['8,64']['tanh']:.2f} ns)", ""]
+        lines += [
+            f"(a large matrix product runs at {found['8,64']['GFLOP/s']:.0f} GFLOP/s, one tanh takes "
+            f"{found['8,64']['tanh']:.2f} ns)",
+            "",
+        ]
     at = {key: one[key]["jaxgen R=64"] for key in one}
-    lines += ["On one core, jaxgen at R = 64:", f"{'':44}" + "".join(f"{'D=' + key.replace(',', ', N='):>16}" for key in one)]
+    lines += [
+        "On one core, jaxgen at R = 64:",
+        f"{'':44}" + "".join(f"{'D=' + key.replace(',', ', N='):>16}" for key in one),
+    ]
     lines += [f"{'share of the limit':44}" + "".join(f"{one[key]['limit'] / at[key]:16.0%}" for key in one)]
-    lines += [f"{'share of the limit, worst R':44}" + "".join(f"{one[key]['limit'] / max(one[key][f'jaxgen R={r}'] for r in NETWORKS):16.0%}" for key in one)]
+    lines += [
+        f"{'share of the limit, worst R':44}"
+        + "".join(f"{one[key]['limit'] / max(one[key][f'jaxgen R={r}'] for r in NETWORKS):16.0%}" for key in one)
+    ]
     peers = [peer for peer in ("scikit-learn", "torch loop", "torch.func.vmap") if peer in one["8,64"]]
-    lines += [f"{'times faster than ' + peer:44}" + "".join(f"{one[key][peer] / at[key]:16.1f}" for key in one) for peer in peers]
-    lines += [f"{'times faster on two cores, R = 64':44}" + "".join(f"{at[key] / two[key]['jaxgen R=64']:16.2f}" for key in one)]
-    lines += [f"{'times faster on two cores, R = 1000':44}" + "".join(f"{one[key]['jaxgen R=1000'] / two[key]['jaxgen R=1000']:16.2f}" for key in one)]
-    lines += [f"{'time a network at R = 1000 / at R = 64':44}" + "".join(f"{one[key]['jaxgen R=1000'] / at[key]:16.2f}" for key in one), ""]
+    lines += [
+        f"{'times faster than ' + peer:44}" + "".join(f"{one[key][peer] / at[key]:16.1f}" for key in one)
+        for peer in peers
+    ]
+    lines += [
+        f"{'times faster on two cores, R = 64':44}"
+        + "".join(f"{at[key] / two[key]['jaxgen R=64']:16.2f}" for key in one)
+    ]
+    lines += [
+        f"{'times faster on two cores, R = 1000':44}"
+        + "".join(f"{one[key]['jaxgen R=1000'] / two[key]['jaxgen R=1000']:16.2f}" for key in one)
+    ]
+    lines += [
+        f"{'time a network at R = 1000 / at R = 64':44}"
+        + "".join(f"{one[key]['jaxgen R=1000'] / at[key]:16.2f}" for key in one),
+        "",
+    ]
     parts = child("profile", [0])
-    lines += ["Where the time of one core goes, R = 64: nanoseconds per case and epoch; products and tanh each timed by themselves, the other parts as differences"]
+    lines += [
+        "Where the time of one core goes, R = 64: nanoseconds per case and epoch; "
+        "products and tanh each timed by themselves, the other parts as differences"
+    ]
     lines += [f"{name:44}" + "".join(f"{parts[key][name]:16.1f}" for key in parts) for name in parts["8,64"]] + [""]
-    lines += ["peak memory, D = 32, N = 1024, keep='rows': " + ", ".join(f"{child('memory', r):.0f} MiB at R = {r}" for r in (64, 250, 1000, 4000))]
-    lines += ["compilation of a new learner: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in child("compilation").items())]
+    lines += [
+        "peak memory, D = 32, N = 1024, keep='rows': "
+        + ", ".join(f"{child('memory', r):.0f} MiB at R = {r}" for r in (64, 250, 1000, 4000))
+    ]
+    lines += [
+        "compilation of a new learner: "
+        + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in child("compilation").items())
+    ]
     start = time.perf_counter()
     parts = child("sweep")
-    lines += [f"training of mlp-bgd-2 on all tasks, {parts['networks']} networks x 20,000 epochs, 63 saves, 2 cores: {time.perf_counter() - start:.0f} s, imports and compilation included"]
-    lines += ["  " + ", ".join(f"D={key.replace(',', ' n=')}: {seconds:.1f}" for key, seconds in parts["seconds"].items())]
+    lines += [
+        f"training of mlp-bgd-2 on all tasks, {parts['networks']} networks x 20,000 epochs, 63 saves, "
+        f"2 cores: {time.perf_counter() - start:.0f} s, imports and compilation included"
+    ]
+    lines += [
+        "  " + ", ".join(f"D={key.replace(',', ' n=')}: {seconds:.1f}" for key, seconds in parts["seconds"].items())
+    ]
     return lines
 
 

@@ -67,11 +67,13 @@ def cross_entropy(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"])
 
 
 def hinge(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"]) -> Float[Numbers, "*N"]:
-    """max(0, 1 - t o), summed over the outputs, for t = 2 y - 1 and the margin o = 2 prediction - 1 (Scott & Variyam, "Training loss").
+    """max(0, 1 - t o), summed over the outputs, for t = 2 y - 1 and the margin o = 2 prediction - 1 (Scott & Variyam,
+    "Training loss").
 
     Args:
       y: zeros and ones, [*N, K].
-      prediction: margins moved and scaled so that -1 and 1 are 0 and 1, as networks with the objective "hinge" predict, [*N, K].
+      prediction: margins moved and scaled so that -1 and 1 are 0 and 1, as networks with the objective "hinge"
+        predict, [*N, K].
     Returns:
       Losses [*N].
     """

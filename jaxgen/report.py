@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from jaxgen.result import Result
 from jaxgen.stats import compare, estimate, interval
 from jaxgen.types import Losses
+from jaxgen.types.result import Result
 
 
 def summaries(losses: Sequence[Losses]) -> pd.DataFrame:
@@ -15,7 +15,8 @@ def summaries(losses: Sequence[Losses]) -> pd.DataFrame:
     Args:
       losses: each of one data set, G [R].
     Returns:
-      Columns avr, error, tavr, med, std, mad, iqr in the unit of the loss, and apparent, the average loss on the training cases.
+      Columns avr, error, tavr, med, std, mad, iqr in the unit of the loss, and apparent, the average loss on the
+      training cases.
     """
     rows = []
     for one in losses:
@@ -62,8 +63,16 @@ def page(losses: Sequence[Losses]) -> str:
       Text of several lines.
     """
     table = summaries(losses).to_string(float_format=lambda v: f"{v:.5g}")
-    lines = [f"{losses[0].resamples} resamplings, {losses[0].plan.scheme}", f"G, {losses[0].loss} loss; error: Monte Carlo standard error of avr, from having drawn these splits only", table, ""]
-    lines += [f"{dropped} resamplings left out, in which a training failed" for dropped in {one.dropped for one in losses} - {0}]
+    lines = [
+        f"{losses[0].resamples} resamplings, {losses[0].plan.scheme}",
+        f"G, {losses[0].loss} loss; error: Monte Carlo standard error of avr, from having drawn these splits only",
+        table,
+        "",
+    ]
+    lines += [
+        f"{dropped} resamplings left out, in which a training failed"
+        for dropped in {one.dropped for one in losses} - {0}
+    ]
     return "\n".join([*lines, *_said("interval", intervals, losses), *_said("comparison", comparisons, losses)])
 
 

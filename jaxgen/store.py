@@ -35,15 +35,21 @@ def save(losses: Losses, path: str | Path) -> Path:
     path = Path(path)
     if path.suffix != ".npz":
         raise ValueError(f"expected a file name that ends in .npz, got {path.name!r}; call it {path.stem}.npz")
-    texts = {name: getattr(losses, name) for name in _TEXTS} | {"scheme": losses.plan.scheme, "jaxgen": version("jaxgen")}
+    texts = {name: getattr(losses, name) for name in _TEXTS} | {
+        "scheme": losses.plan.scheme,
+        "jaxgen": version("jaxgen"),
+    }
     arrays = {name: getattr(losses, name) for name in _ARRAYS if getattr(losses, name) is not None}
     arrays |= {"train": losses.train, "test": losses.test}
-    arrays |= {f"info/{name}": value for name, value in losses.info.items()} | {f"label/{name}": value for name, value in losses.plan.labels.items()}
+    arrays |= {f"info/{name}": value for name, value in losses.info.items()} | {
+        f"label/{name}": value for name, value in losses.plan.labels.items()
+    }
     return write(path, texts, arrays)
 
 
 def write(path: Path, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Path:
-    """Writes arrays of any shapes, as [R, N], with a manifest to one new compressed NumPy archive, which appears under its name only when complete.
+    """Writes arrays of any shapes, as [R, N], with a manifest to one new compressed NumPy archive, which appears under
+    its name only when complete.
 
     Raises:
       FileExistsError: the file is there already, or another process made it meanwhile.
@@ -71,7 +77,9 @@ def publish(partial: Path, path: Path) -> None:
         os.link(partial, path)  # fails where the file exists, as a rename does not
         partial.unlink()
     except FileExistsError:
-        raise FileExistsError(f"expected a new file, got {path}, which exists; remove it or choose another name") from None
+        raise FileExistsError(
+            f"expected a new file, got {path}, which exists; remove it or choose another name"
+        ) from None
     except OSError:  # a file system without links
         os.replace(partial, path)
 
@@ -108,7 +116,9 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
       OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile: there is no such file, or it is another.
     """
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:  # NumPy leaves a broken archive open
-        return json.loads(str(archive["manifest"])), {name: archive[name] for name in archive.files if name != "manifest"}
+        return json.loads(str(archive["manifest"])), {
+            name: archive[name] for name in archive.files if name != "manifest"
+        }
 
 
 def load(path: str | Path) -> Losses:
@@ -121,17 +131,36 @@ def load(path: str | Path) -> Losses:
     try:
         return _losses(*read(path))
     except FileNotFoundError:
-        raise FileNotFoundError(f"expected a file of losses, got {path}, which does not exist; check the name") from None
+        raise FileNotFoundError(
+            f"expected a file of losses, got {path}, which does not exist; check the name"
+        ) from None
     except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile):
-        raise ValueError(f"expected a file written by jaxgen.store.save, got {path}; give one that `save` wrote") from None
+        raise ValueError(
+            f"expected a file written by jaxgen.store.save, got {path}; give one that `save` wrote"
+        ) from None
 
 
 def _losses(texts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Losses:
-    parts = {kind: {name.removeprefix(kind): value for name, value in arrays.items() if name.startswith(kind)} for kind in ("info/", "label/")}
+    parts = {
+        kind: {name.removeprefix(kind): value for name, value in arrays.items() if name.startswith(kind)}
+        for kind in ("info/", "label/")
+    }
     plan = Plan(arrays["train"], arrays["test"], texts["scheme"], parts["label/"])
     means = {name: arrays[name] for name in ("test_mean", "train_mean", "failure")}
-    said = {"learner": texts["learner"], "loss": texts["loss"], "reasons": tuple(texts["reasons"]), "dropped": texts["dropped"]}
-    return Losses(**means, **said, plan=plan, values=arrays.get("values"), predictions=arrays.get("predictions"), info=parts["info/"])
+    said = {
+        "learner": texts["learner"],
+        "loss": texts["loss"],
+        "reasons": tuple(texts["reasons"]),
+        "dropped": texts["dropped"],
+    }
+    return Losses(
+        **means,
+        **said,
+        plan=plan,
+        values=arrays.get("values"),
+        predictions=arrays.get("predictions"),
+        info=parts["info/"],
+    )
 
 
 def checksum(data: Data) -> str:

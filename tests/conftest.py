@@ -7,7 +7,7 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from jaxgen import step
+from jaxgen.engine import program
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -32,12 +32,13 @@ def own_messages():
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled_for_this_file(request):
-    """Most files compile in a third of the time without XLA's optimisations; the engine, the learners and Neal's numbers are tested with them.
+    """Most files compile in a third of the time without XLA's optimisations; the engine, the learners and Neal's
+    numbers are tested with them.
 
     Programs are dropped after each file: some thousands of them exceed the memory maps that Linux allows a process.
     """
     optimised = request.module.__name__.rpartition(".")[2] in ("test_assess", "test_neal", "test_documents")
     jax.config.update("jax_disable_most_optimizations", not optimised)
     yield
-    step.compiled.cache_clear()
+    program.compiled.cache_clear()
     jax.clear_caches()

@@ -1,4 +1,6 @@
-"""Losses with given values, and of least squares by NumPy, for the tests of statistics; the files of real data that some tests can use."""
+"""Losses with given values, and of least squares by NumPy, for the tests of statistics; the files of real data that
+some tests can use.
+"""
 
 import math
 import os
@@ -32,8 +34,15 @@ def with_failed(losses):
 
 def regression(x, y, train, test):
     """Losses of ordinary least squares without a constant, x [N, p]; of the mean if p is 0."""
-    gram, moment = np.einsum("rn,ni,nj->rij", train, x, x, optimize=True), np.einsum("rn,ni,n->ri", train, x, y, optimize=True)
-    predictions = np.linalg.solve(gram, moment[..., None])[..., 0] @ x.T if x.shape[1] else np.repeat((train @ y / train.sum(1))[:, None], len(y), 1)
+    gram, moment = (
+        np.einsum("rn,ni,nj->rij", train, x, x, optimize=True),
+        np.einsum("rn,ni,n->ri", train, x, y, optimize=True),
+    )
+    predictions = (
+        np.linalg.solve(gram, moment[..., None])[..., 0] @ x.T
+        if x.shape[1]
+        else np.repeat((train @ y / train.sum(1))[:, None], len(y), 1)
+    )
     return Losses.from_predictions(y, predictions, train, test, loss.squared, "least squares")
 
 

@@ -1,4 +1,6 @@
-"""Estimates from one full fit: by hand, against NumPy, SciPy, statsmodels and resampling, and unbiased where theory says so."""
+"""Estimates from one full fit: by hand, against NumPy, SciPy, statsmodels and resampling, and unbiased where theory
+says so.
+"""
 
 import functools
 import math
@@ -15,7 +17,7 @@ import statsmodels.api as sm
 
 from jaxgen import Data, algebraic, assess, learn, loss, resample, simulate
 from jaxgen.types import Losses
-from jaxgen.value import Value
+from jaxgen.types.value import Value
 
 pytestmark = pytest.mark.one_device
 
@@ -26,7 +28,9 @@ EXACT = 1e-9
 
 @dataclass(frozen=True, repr=False)
 class Ridge(Value):
-    """The plainest ridge regression: all coefficients penalised, none for an intercept; half squared errors, to be another multiple than the loss."""
+    """The plainest ridge regression: all coefficients penalised, none for an intercept; half squared errors, to be
+    another multiple than the loss.
+    """
 
     ridge: float = 0.0
 
@@ -37,7 +41,11 @@ class Ridge(Value):
         return x @ params
 
     def minimised(self, params):
-        return params, lambda free: free, lambda free, x, y: (loss.squared(y, x @ free) / 2, self.ridge * jnp.sum(free**2) / 2)
+        return (
+            params,
+            lambda free: free,
+            lambda free, x, y: (loss.squared(y, x @ free) / 2, self.ridge * jnp.sum(free**2) / 2),
+        )
 
 
 def cases(n=30, d=4, seed=0, sets=None):
@@ -61,7 +69,15 @@ def fitted(ridge, sets=None):
 def full_losses(apparent, n=20, plan=None, loss="squared", failed=False):
     """Losses of full fits with these apparent errors [*Q]."""
     g = np.asarray(apparent, np.float64)[..., None]
-    return Losses(g, g, plan or resample.full(n), "LeastSquares()", loss, np.full(g.shape, failed, np.uint8), ("it did not converge",))
+    return Losses(
+        g,
+        g,
+        plan or resample.full(n),
+        "LeastSquares()",
+        loss,
+        np.full(g.shape, failed, np.uint8),
+        ("it did not converge",),
+    )
 
 
 # apparent error, cases, parameters: FPE, and by s2 = N S / (N - p) the estimate of the average of log(1 + G)
@@ -90,9 +106,13 @@ def test_fpe_of_several_data_sets_is_that_of_each(transform):
 
 
 def test_fpe_is_unbiased_for_new_targets_at_the_same_inputs():
-    """A true linear model has E[FPE] = noise (1 + p/N) whatever its inputs; 2000 data sets, 5 Monte Carlo standard errors."""
+    """A true linear model has E[FPE] = noise (1 + p/N) whatever its inputs; 2000 data sets, 5 Monte Carlo standard
+    errors.
+    """
     system = simulate.linear_ar(jax.random.key(0), 2000, 20, 3, rho=0.0, noise=2.0)
-    estimates = algebraic.fpe(assess(jax.random.key(1), learn.LeastSquares(intercept=False), system.data, resample.full(20)), 3)
+    estimates = algebraic.fpe(
+        assess(jax.random.key(1), learn.LeastSquares(intercept=False), system.data, resample.full(20)), 3
+    )
     error = estimates.std(ddof=1) / math.sqrt(2000)
     assert estimates.mean() == pytest.approx(2.0 * (1 + 3 / 20), abs=5 * error)
     # what it corrects: the apparent error alone is noise (1 - p/N), which is 26 % too low and far outside these limits
@@ -123,7 +143,17 @@ def oracle(data, ridge):
     w = inverse @ x.T @ y
     e, product = y - x @ w, rr @ inverse
     g3 = w @ d @ inverse @ rr @ inverse @ d @ w / len(y)
-    return Oracle(len(y), float(np.mean(e**2)), np.trace(product @ product), np.trace(product), g3, np.diagonal(x @ inverse @ x.T), e, x, inverse)
+    return Oracle(
+        len(y),
+        float(np.mean(e**2)),
+        np.trace(product @ product),
+        np.trace(product),
+        g3,
+        np.diagonal(x @ inverse @ x.T),
+        e,
+        x,
+        inverse,
+    )
 
 
 def by_hand_gen(o, lag, e):
@@ -139,7 +169,10 @@ ESTIMATES = {
     "fper": (algebraic.fper, lambda o: (o.s - o.g3) / (1 + (o.g1 - 2 * o.g2) / o.n) * (1 + o.g1 / o.n) + o.g3),
     "gpe": (algebraic.gpe, lambda o: o.s * (o.n + o.g1) / (o.n + o.g1 - 2 * o.g2)),
     "gpe with a known noise": (lambda f: algebraic.gpe(f, noise=1.5), lambda o: o.s + 3 * o.g2 / o.n),
-    "gpe with the full Hessian": (lambda f: algebraic.gpe(f, curvature="full"), lambda o: o.s * (o.n + o.g1) / (o.n + o.g1 - 2 * o.g2)),
+    "gpe with the full Hessian": (
+        lambda f: algebraic.gpe(f, curvature="full"),
+        lambda o: o.s * (o.n + o.g1) / (o.n + o.g1 - 2 * o.g2),
+    ),
     "nic": (algebraic.nic, lambda o: by_hand_gen(o, 0, o.e)),
     "nic by Gauss-Newton": (lambda f: algebraic.nic(f, curvature="gauss_newton"), lambda o: by_hand_gen(o, 0, o.e)),
     "nic with hc3": (lambda f: algebraic.nic(f, hc3=True), lambda o: by_hand_gen(o, 0, o.e / (1 - o.h))),
@@ -149,7 +182,10 @@ ESTIMATES = {
     "gcv": (algebraic.gcv, lambda o: o.s / (1 - o.g2 / o.n) ** 2),
     "leave_one_out": (algebraic.leave_one_out, lambda o: np.mean((o.e / (1 - o.h)) ** 2)),
     "unlearning": (algebraic.unlearning, lambda o: np.mean(o.e**2 * (1 + o.h) / (1 - o.h))),
-    "unlearning with the full Hessian": (lambda f: algebraic.unlearning(f, "full"), lambda o: np.mean(o.e**2 * (1 + o.h) / (1 - o.h))),
+    "unlearning with the full Hessian": (
+        lambda f: algebraic.unlearning(f, "full"),
+        lambda o: np.mean(o.e**2 * (1 + o.h) / (1 - o.h)),
+    ),
 }
 
 
@@ -170,7 +206,9 @@ def test_estimates_are_their_formulas(name, ridge):
 def test_effective_numbers_are_their_formulas():
     for ridge in (0.0, 20.0):
         got, want = algebraic.effective_numbers(fitted(ridge)), oracle(DATA, ridge)
-        assert [float(v) for v in (got.g1, got.g2, got.g3)] == pytest.approx([want.g1, want.g2, want.g3], rel=EXACT, abs=1e-12)
+        assert [float(v) for v in (got.g1, got.g2, got.g3)] == pytest.approx(
+            [want.g1, want.g2, want.g3], rel=EXACT, abs=1e-12
+        )
         assert algebraic.p_eff(fitted(ridge)) == pytest.approx(want.g2, rel=EXACT)
         np.testing.assert_allclose(algebraic.leverages(fitted(ridge)), want.h, rtol=EXACT)
     # Moody's definition: T_ia = d2 sum e^2 / dy_i dw_a = -2 psi, U = 2 H
@@ -221,7 +259,9 @@ def test_nic_of_log_loss_is_takeuchis_criterion():
     """TIC / 2N from statsmodels' scores and Hessian."""
     x = DATA.x[:, :2]
     y = (np.random.default_rng(1).random(30) < 1 / (1 + np.exp(-x[:, 0]))).astype(float)
-    fit = algebraic.full_fit(KEY, learn.Logistic(), Data(x, y[:, None], ("a", "b"), task="classification"), loss.cross_entropy)
+    fit = algebraic.full_fit(
+        KEY, learn.Logistic(), Data(x, y[:, None], ("a", "b"), task="classification"), loss.cross_entropy
+    )
     model = sm.Logit(y, sm.add_constant(x))
     found = model.fit(disp=0)
     scores = model.score_obs(found.params)
@@ -229,16 +269,29 @@ def test_nic_of_log_loss_is_takeuchis_criterion():
     assert fit.p == 3
     assert algebraic.nic(fit).estimate == pytest.approx(tic / 60, rel=1e-8)  # statsmodels stops at its own tolerance
     assert algebraic.gen(fit, 0).estimate == algebraic.nic(fit).estimate
-    with pytest.raises(ValueError, match="the squared loss and a learner of one output that minimises squared errors for FPER|effective numbers"):
+    with pytest.raises(
+        ValueError,
+        match="the squared loss and a learner of one output that minimises squared errors for FPER|effective numbers",
+    ):
         algebraic.fper(fit)
 
 
 def test_normalised_least_squares_is_least_squares():
     """Units that do not change the fit do not change an estimate."""
-    one, other = (algebraic.full_fit(KEY, learner, DATA) for learner in (learn.Normalised(learn.LeastSquares()), learn.LeastSquares()))
+    one, other = (
+        algebraic.full_fit(KEY, learner, DATA)
+        for learner in (learn.Normalised(learn.LeastSquares()), learn.LeastSquares())
+    )
     assert one.p == other.p == 5
     assert one.ratio == pytest.approx(float(one.fitted.y_scale[0]) ** 2, rel=EXACT)
-    for estimate in (algebraic.nic, algebraic.s_p, algebraic.fper, algebraic.leave_one_out, algebraic.unlearning, algebraic.fractile):
+    for estimate in (
+        algebraic.nic,
+        algebraic.s_p,
+        algebraic.fper,
+        algebraic.leave_one_out,
+        algebraic.unlearning,
+        algebraic.fractile,
+    ):
         assert estimate(one).estimate == pytest.approx(float(estimate(other).estimate), rel=1e-8)
 
 
@@ -246,7 +299,9 @@ def test_normalised_least_squares_is_least_squares():
 
 
 def test_s_p_has_the_mean_of_g_and_g_its_exact_law():
-    """2000 data sets, 5 Monte Carlo standard errors; KS at 1e-6. The asymptotic law, which ignores N = 20, must fail."""
+    """2000 data sets, 5 Monte Carlo standard errors; KS at 1e-6. The asymptotic law, which ignores N = 20, must
+    fail.
+    """
     system = simulate.linear_ar(KEY, 2000, 20, 6, rho=0.0, noise=2.0)
     fit = algebraic.full_fit(OTHER, Ridge(), system.data)
     g = system.generalization(fit.params)
@@ -266,7 +321,9 @@ def test_s_p_has_the_mean_of_g_and_g_its_exact_law():
 def test_s_p_with_an_intercept_has_the_mean_of_g():
     """Inputs have mean 0, so the intercept adds its square to G; 1500 data sets, 5 Monte Carlo standard errors."""
     system = simulate.linear_ar(KEY, 1500, 15, 3, rho=0.0, noise=1.0)
-    data = replace(system.data, x=np.concatenate([np.ones((1500, 15, 1)), system.data.x], -1), names=("one", *system.data.names))
+    data = replace(
+        system.data, x=np.concatenate([np.ones((1500, 15, 1)), system.data.x], -1), names=("one", *system.data.names)
+    )
     fit = algebraic.full_fit(OTHER, Ridge(), data)
     difference = algebraic.s_p(fit).estimate - system.generalization(fit.params[:, 1:]) - fit.params[:, 0] ** 2
     assert abs(difference.mean()) < 5 * difference.std() / math.sqrt(1500)
@@ -279,7 +336,9 @@ def test_the_chi2_law_is_that_of_large_data_sets():
 
 
 def test_g1_g2_g3_explain_training_and_test_error_at_fixed_inputs():
-    """Ridge at fixed inputs with the true w in g3: E S = noise (1 + (g1 - 2 g2)/N) + g3; with the fitted w FPER is a little too high. 2000 targets."""
+    """Ridge at fixed inputs with the true w in g3: E S = noise (1 + (g1 - 2 g2)/N) + g3; with the fitted w FPER is a
+    little too high. 2000 targets.
+    """
     n, d, ridge = 30, 4, 60.0
     random = np.random.default_rng(0)
     x, w = random.normal(size=(n, d)), np.ones((d, 1))
@@ -297,7 +356,9 @@ def test_g1_g2_g3_explain_training_and_test_error_at_fixed_inputs():
 
 
 def test_gen_is_right_where_inputs_and_errors_depend_on_earlier_ones():
-    """400 series of 300 cases, both autoregressive: NIC misses most of the optimism, GEN less than 40 % of what NIC misses (13 % in 1500 series)."""
+    """400 series of 300 cases, both autoregressive: NIC misses most of the optimism, GEN less than 40 % of what NIC
+    misses (13 % in 1500 series).
+    """
     random = np.random.default_rng(0)
 
     def series(*shape):
@@ -353,14 +414,18 @@ def test_derivatives_are_those_of_the_model():
 def test_equal_weights_give_chi2(m, p):
     law, want = algebraic.WeightedChi2(np.full(m, 0.3)), scipy.stats.chi2(m, scale=0.3)
     x = want.ppf(p)
-    assert law.cdf(x) == pytest.approx(want.cdf(x), rel=1e-7)  # the smaller tail to its own digits: that is the quadrature's tolerance
+    assert law.cdf(x) == pytest.approx(
+        want.cdf(x), rel=1e-7
+    )  # the smaller tail to its own digits: that is the quadrature's tolerance
     assert law.sf(x) == pytest.approx(want.sf(x), rel=1e-7)
     assert law.ppf(p) == pytest.approx(x, rel=1e-7)
     assert law.mean == pytest.approx(want.mean())
 
 
 def test_weighted_chi2_is_that_of_sums():
-    """Two pairs of equal weights have a closed form, a mixture of exponentials; 10 unequal ones against 200,000 draws, at 5 binomial standard errors."""
+    """Two pairs of equal weights have a closed form, a mixture of exponentials; 10 unequal ones against 200,000 draws,
+    at 5 binomial standard errors.
+    """
     law = algebraic.WeightedChi2(np.asarray([1.0, 1.0, 0.25, 0.25]))
     for x in (0.01, 1.0, 8.0, 40.0):
         assert law.sf(x) == pytest.approx((2 * np.exp(-x / 2) - 0.5 * np.exp(-x / 0.5)) / 1.5, rel=1e-7)
@@ -368,22 +433,32 @@ def test_weighted_chi2_is_that_of_sums():
     draws = np.random.default_rng(0).normal(size=(200_000, 10)) ** 2 @ law.weights
     for p in (0.05, 0.5, 0.95):
         assert np.mean(draws <= law.ppf(p)) == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / 200_000))
-    assert algebraic.WeightedChi2(np.asarray([1.0, 0.0])).ppf(0.9) == pytest.approx(scipy.stats.chi2.ppf(0.9, 1), rel=1e-9)
+    assert algebraic.WeightedChi2(np.asarray([1.0, 0.0])).ppf(0.9) == pytest.approx(
+        scipy.stats.chi2.ppf(0.9, 1), rel=1e-9
+    )
 
 
 def test_fractiles_are_their_formulas():
     fit, n, p = fitted(0.0), 30, 4
     noise = float(fit.apparent) * n / (n - p)
-    assert algebraic.fractile(fit, 0.9, "chi2").estimate == pytest.approx(noise * (1 + scipy.stats.chi2.ppf(0.9, p) / n), rel=1e-12)
-    assert algebraic.fractile(fit, 0.9, "f").estimate == pytest.approx(noise * (1 + p / (n - p + 1) * scipy.stats.f.ppf(0.9, p, n - p + 1)), rel=1e-12)
+    assert algebraic.fractile(fit, 0.9, "chi2").estimate == pytest.approx(
+        noise * (1 + scipy.stats.chi2.ppf(0.9, p) / n), rel=1e-12
+    )
+    assert algebraic.fractile(fit, 0.9, "f").estimate == pytest.approx(
+        noise * (1 + p / (n - p + 1) * scipy.stats.f.ppf(0.9, p, n - p + 1)), rel=1e-12
+    )
     o = oracle(DATA, 0.0)
     u = o.x * o.e[:, None]
     # lambda = eig(Q^-1/2 G Q^-1/2) with G = 4 mean(u u'), Q = 2 RR / N
     values = np.linalg.eigvals(4 * u.T @ u / n @ (o.inverse * n / 2)).real
     np.testing.assert_allclose(np.sort(algebraic.weights_of(fit)), np.sort(values) / (2 * n), rtol=1e-8)
     law = algebraic.WeightedChi2(values)
-    assert algebraic.fractile(fit, 0.9).estimate == pytest.approx(o.s + (values.sum() + law.ppf(0.9)) / (2 * n), rel=1e-8)
-    assert algebraic.fractile(fit, 0.9).parts["mean_of_law"] == pytest.approx(float(algebraic.nic(fit).estimate), rel=1e-12)
+    assert algebraic.fractile(fit, 0.9).estimate == pytest.approx(
+        o.s + (values.sum() + law.ppf(0.9)) / (2 * n), rel=1e-8
+    )
+    assert algebraic.fractile(fit, 0.9).parts["mean_of_law"] == pytest.approx(
+        float(algebraic.nic(fit).estimate), rel=1e-12
+    )
     assert algebraic.fractile(fitted(20.0, sets=20)).estimate.shape == (20,)
     assert "0.9 fractile" in algebraic.fractile(fit, 0.9).target
 
@@ -394,7 +469,15 @@ def test_fractiles_are_their_formulas():
 def test_a_perfect_fit_has_no_error():
     data = replace(DATA, y=DATA.x @ np.ones((4, 1)))
     fit = algebraic.full_fit(KEY, Ridge(), data)
-    for estimate in (algebraic.fper, algebraic.gpe, algebraic.nic, algebraic.gcv, algebraic.s_p, algebraic.leave_one_out, algebraic.unlearning):
+    for estimate in (
+        algebraic.fper,
+        algebraic.gpe,
+        algebraic.nic,
+        algebraic.gcv,
+        algebraic.s_p,
+        algebraic.leave_one_out,
+        algebraic.unlearning,
+    ):
         assert abs(estimate(fit).estimate) < 1e-20
 
 
@@ -441,35 +524,98 @@ def fits(learner, data=DATA, with_loss=loss.squared):
 WIDE = cases(n=5)
 
 BAD = {
-    "resampled losses": (lambda: algebraic.fpe(full_losses(1.0, plan=resample.from_weights(np.eye(20)[:1], 1 - np.eye(20)[:1])), 3), r"one fit to all cases, got given weights; assess with resample.full\(20\)"),
-    "several rows": (lambda: algebraic.fpe(full_losses(1.0, plan=resample.leave_one_out(20)), 3), "one fit to all cases, got resample.leave_one_out"),
-    "counted twice": (lambda: algebraic.fpe(full_losses(1.0, plan=resample.from_weights(2 * np.ones((1, 20)), np.ones((1, 20)))), 3), "one fit to all cases, got given weights"),
-    "tested on some": (lambda: algebraic.fpe(full_losses(1.0, plan=resample.from_weights(np.ones((1, 20)), np.eye(20)[:1])), 3), "one fit to all cases, got given weights"),
-    "absolute loss": (lambda: algebraic.fpe(full_losses(1.0, loss=loss.absolute.__name__), 3), "squared loss, got absolute; FPE is derived for squared loss only"),
-    "no parameters": (lambda: algebraic.fpe(full_losses(1.0), 0), "between 1 and 19 parameters for 20 cases, got 0; FPE needs fewer parameters than cases"),
-    "as many parameters as cases": (lambda: algebraic.fpe(full_losses(1.0), 20), "between 1 and 19 parameters for 20 cases, got 20"),
-    "unknown transform": (lambda: algebraic.fpe(full_losses(1.0), 3, "log"), "transform='none' or 'log1p', got 'log'; choose one of them"),
+    "resampled losses": (
+        lambda: algebraic.fpe(full_losses(1.0, plan=resample.from_weights(np.eye(20)[:1], 1 - np.eye(20)[:1])), 3),
+        r"one fit to all cases, got given weights; assess with resample.full\(20\)",
+    ),
+    "several rows": (
+        lambda: algebraic.fpe(full_losses(1.0, plan=resample.leave_one_out(20)), 3),
+        "one fit to all cases, got resample.leave_one_out",
+    ),
+    "counted twice": (
+        lambda: algebraic.fpe(full_losses(1.0, plan=resample.from_weights(2 * np.ones((1, 20)), np.ones((1, 20)))), 3),
+        "one fit to all cases, got given weights",
+    ),
+    "tested on some": (
+        lambda: algebraic.fpe(full_losses(1.0, plan=resample.from_weights(np.ones((1, 20)), np.eye(20)[:1])), 3),
+        "one fit to all cases, got given weights",
+    ),
+    "absolute loss": (
+        lambda: algebraic.fpe(full_losses(1.0, loss=loss.absolute.__name__), 3),
+        "squared loss, got absolute; FPE is derived for squared loss only",
+    ),
+    "no parameters": (
+        lambda: algebraic.fpe(full_losses(1.0), 0),
+        "between 1 and 19 parameters for 20 cases, got 0; FPE needs fewer parameters than cases",
+    ),
+    "as many parameters as cases": (
+        lambda: algebraic.fpe(full_losses(1.0), 20),
+        "between 1 and 19 parameters for 20 cases, got 20",
+    ),
+    "unknown transform": (
+        lambda: algebraic.fpe(full_losses(1.0), 3, "log"),
+        "transform='none' or 'log1p', got 'log'; choose one of them",
+    ),
     "failed fit": (lambda: algebraic.fpe(full_losses(1.0, failed=True), 3), r"1 failed of 1 for LeastSquares\(\)"),
     # of full fits
-    "a loss that is not minimised": (lambda: algebraic.nic(fits(Ridge(), with_loss=loss.absolute)), r"a loss that is a multiple of what Ridge\(\) minimises for NIC, got absolute; give that loss to full_fit"),
-    "two outputs": (lambda: algebraic.fper(fits(Ridge(), replace(DATA, y=np.concatenate([DATA.y, DATA.y], 1)))), "a learner of one output that minimises squared errors for .*, got squared loss and 2 outputs"),
-    "a penalty in S_p": (lambda: algebraic.s_p(fitted(20.0)), r"a fit without a penalty for S_p, got Ridge\(ridge=20.0\); use leave_one_out or gcv"),
-    "too few cases for S_p": (lambda: algebraic.s_p(fits(Ridge(), WIDE)), "at least 6 cases for 4 parameters, got 5; S_p needs N > P \\+ 1"),
-    "saturated": (lambda: algebraic.fper(fits(Ridge(), cases(n=4))), "a fit that leaves residuals for FPER, got 4 parameters for 4 cases"),
-    "dependent inputs": (lambda: algebraic.gcv(fits(Still(), replace(DATA, x=DATA.x[:, [0, 1, 2, 2]]))), "the gauss_newton Hessian of Still.* to be positive definite, got a smallest eigenvalue of"),
+    "a loss that is not minimised": (
+        lambda: algebraic.nic(fits(Ridge(), with_loss=loss.absolute)),
+        r"a loss that is a multiple of what Ridge\(\) minimises for NIC, got absolute; give that loss to full_fit",
+    ),
+    "two outputs": (
+        lambda: algebraic.fper(fits(Ridge(), replace(DATA, y=np.concatenate([DATA.y, DATA.y], 1)))),
+        "a learner of one output that minimises squared errors for .*, got squared loss and 2 outputs",
+    ),
+    "a penalty in S_p": (
+        lambda: algebraic.s_p(fitted(20.0)),
+        r"a fit without a penalty for S_p, got Ridge\(ridge=20.0\); use leave_one_out or gcv",
+    ),
+    "too few cases for S_p": (
+        lambda: algebraic.s_p(fits(Ridge(), WIDE)),
+        "at least 6 cases for 4 parameters, got 5; S_p needs N > P \\+ 1",
+    ),
+    "saturated": (
+        lambda: algebraic.fper(fits(Ridge(), cases(n=4))),
+        "a fit that leaves residuals for FPER, got 4 parameters for 4 cases",
+    ),
+    "dependent inputs": (
+        lambda: algebraic.gcv(fits(Still(), replace(DATA, x=DATA.x[:, [0, 1, 2, 2]]))),
+        "the gauss_newton Hessian of Still.* to be positive definite, got a smallest eigenvalue of",
+    ),
     "negative lag": (lambda: algebraic.gen(fitted(0.0), -1), "a lag from 0 to 29 for 30 cases, got -1"),
     "long lag": (lambda: algebraic.gen(fitted(0.0), 30), "a lag from 0 to 29 for 30 cases, got 30"),
-    "negative noise": (lambda: algebraic.gpe(fitted(0.0), noise=-1.0), "a noise variance of at least 0, got -1.0; leave it out"),
-    "unknown curvature": (lambda: algebraic.nic(fitted(0.0), curvature="exact"), "curvature='full', or 'gauss_newton' for a learner that minimises squared errors, got 'exact'"),
-    "unknown law": (lambda: algebraic.fractile(fitted(0.0), law="normal"), "law='weighted', 'chi2' or 'f', got 'normal'; choose one of them"),
-    "chi2 with a penalty": (lambda: algebraic.fractile(fitted(20.0), law="chi2"), "a fit without a penalty for the chi2 law"),
+    "negative noise": (
+        lambda: algebraic.gpe(fitted(0.0), noise=-1.0),
+        "a noise variance of at least 0, got -1.0; leave it out",
+    ),
+    "unknown curvature": (
+        lambda: algebraic.nic(fitted(0.0), curvature="exact"),
+        "curvature='full', or 'gauss_newton' for a learner that minimises squared errors, got 'exact'",
+    ),
+    "unknown law": (
+        lambda: algebraic.fractile(fitted(0.0), law="normal"),
+        "law='weighted', 'chi2' or 'f', got 'normal'; choose one of them",
+    ),
+    "chi2 with a penalty": (
+        lambda: algebraic.fractile(fitted(20.0), law="chi2"),
+        "a fit without a penalty for the chi2 law",
+    ),
     "level": (lambda: algebraic.fractile(fitted(0.0), 95.0), "a level between 0 and 1, got 95.0"),
     "negative weights": (lambda: algebraic.WeightedChi2(np.asarray([1.0, -1.0])), "weights of at least 0, got"),
     "too many parameters for F": (lambda: algebraic.f_law(1.0, 5, 6), "between 1 and 5 parameters for 5 cases, got 6"),
-    "one set asked for by number": (lambda: algebraic.nic(fitted(20.0, sets=20)[0][0]), "a fit with a leading axis Q to choose from"),
+    "one set asked for by number": (
+        lambda: algebraic.nic(fitted(20.0, sets=20)[0][0]),
+        "a fit with a leading axis Q to choose from",
+    ),
     "negative damping": (lambda: fitted(0.0).damped(-1.0), "an amount of at least 0, got -1.0"),
-    "failed full fit": (lambda: fits(learn.LeastSquares(), replace(DATA, x=DATA.x * [1, 1, 1, 0])), r"the fit to all cases to go well, got 1 failed of 1 for LeastSquares\(\) \(data set 0: the inputs"),
-    "too few cases": (lambda: fits(learn.LeastSquares(), cases(n=3)), r"at least 5 training cases for the 5 coefficients of LeastSquares\(\), got 3 in one fit to all cases"),
+    "failed full fit": (
+        lambda: fits(learn.LeastSquares(), replace(DATA, x=DATA.x * [1, 1, 1, 0])),
+        r"the fit to all cases to go well, got 1 failed of 1 for LeastSquares\(\) \(data set 0: the inputs",
+    ),
+    "too few cases": (
+        lambda: fits(learn.LeastSquares(), cases(n=3)),
+        r"at least 5 training cases for the 5 coefficients of LeastSquares\(\), got 3 in one fit to all cases",
+    ),
 }
 
 

@@ -10,7 +10,7 @@ import statsmodels.api as sm
 
 from jaxgen import Data, algebraic, assess, learn, loss, resample
 from jaxgen.stats import estimate
-from jaxgen.value import Value
+from jaxgen.types.value import Value
 
 pytestmark = pytest.mark.one_device
 
@@ -25,7 +25,9 @@ class Ridge(Value):
     ridge: float = 0.0
 
     def fit(self, key, x, y, w):
-        return jnp.linalg.solve((x.T * w[None]) @ x + self.ridge * jnp.eye(x.shape[1], dtype=x.dtype), (x.T * w[None]) @ y)
+        return jnp.linalg.solve(
+            (x.T * w[None]) @ x + self.ridge * jnp.eye(x.shape[1], dtype=x.dtype), (x.T * w[None]) @ y
+        )
 
     def predict(self, params, x):
         return jnp.matmul(x, params, precision="highest")
@@ -36,7 +38,9 @@ class Ridge(Value):
 
 @dataclass(frozen=True, repr=False)
 class Saturating(Value):
-    """y = a tanh(b x) by 30 Newton steps from `start`, or from (2, 0.8): two parameters, not linear; minimises half squared errors + 0.1 (a^2 + b^2)."""
+    """y = a tanh(b x) by 30 Newton steps from `start`, or from (2, 0.8): two parameters, not linear; minimises half
+    squared errors + 0.1 (a^2 + b^2).
+    """
 
     steps: int = 30
 
@@ -54,7 +58,11 @@ class Saturating(Value):
         return params[0] * jnp.tanh(params[1] * x)
 
     def minimised(self, params):
-        return params, lambda free: free, lambda free, x, y: (loss.squared(y, self.predict(free, x)) / 2, 0.1 * jnp.sum(free**2))
+        return (
+            params,
+            lambda free: free,
+            lambda free, x, y: (loss.squared(y, self.predict(free, x)) / 2, 0.1 * jnp.sum(free**2)),
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,7 +132,9 @@ def test_leave_one_out_is_the_exact_formula(ridge):
     got = algebraic.newton_step(ridge, PLANS["leave one out"])
     assert got.result().estimate == pytest.approx(float(algebraic.leave_one_out(ridge).estimate), rel=1e-10)
     assert got.result().target == "ER of 29 training cases"
-    assert estimate.summary(got.losses).raw.avr == pytest.approx(float(algebraic.leave_one_out(ridge).estimate), rel=1e-10)
+    assert estimate.summary(got.losses).raw.avr == pytest.approx(
+        float(algebraic.leave_one_out(ridge).estimate), rel=1e-10
+    )
     assert "Ridge(ridge=2.0) by one Newton step" in repr(got.losses)
 
 
@@ -136,19 +146,25 @@ def test_infinitesimal_jackknife_is_its_formula(ridge):
         got = algebraic.infinitesimal_jackknife(ridge, plan)
         np.testing.assert_allclose(got.params, w + change @ inverse, rtol=1e-10)
         np.testing.assert_allclose(got.losses.values, (y[:, 0] - got.params @ x.T) ** 2, rtol=1e-10)
-        np.testing.assert_allclose(got.losses.g, np.sum(plan.test * got.losses.values, -1) / plan.test.sum(-1), rtol=1e-10)
+        np.testing.assert_allclose(
+            got.losses.g, np.sum(plan.test * got.losses.values, -1) / plan.test.sum(-1), rtol=1e-10
+        )
 
 
 @pytest.mark.parametrize("curvature", ["full", None])
 def test_error_of_the_infinitesimal_jackknife_falls_with_the_square_of_the_distance(curvature, tanh, ridge):
-    """Weights 1 + s z with falling s, retrained exactly: a tenth of s gives a hundredth of the error. With Gauss-Newton's Hessian the first order is not exact."""
+    """Weights 1 + s z with falling s, retrained exactly: a tenth of s gives a hundredth of the error. With
+    Gauss-Newton's Hessian the first order is not exact.
+    """
     fit, learner = (tanh, Saturating()) if curvature == "full" else (ridge, Ridge(2.0))
     direction = np.random.default_rng(0).uniform(-1, 1, size=(5, fit.n))
     errors = []
     for s in (1e-1, 1e-2, 1e-3):
         weights = 1 + s * direction
         with jax.enable_x64(True):
-            exact = jax.vmap(lambda w: learner.fit(KEY, jnp.asarray(fit.data.x), jnp.asarray(fit.data.y), w).reshape(-1))(jnp.asarray(weights))
+            exact = jax.vmap(
+                lambda w: learner.fit(KEY, jnp.asarray(fit.data.x), jnp.asarray(fit.data.y), w).reshape(-1)
+            )(jnp.asarray(weights))
         errors.append(np.abs(algebraic.jackknifed(fit, weights, curvature) - np.asarray(exact)).max())
     ratios = np.divide(errors[:-1], errors[1:])
     assert ((ratios > 80) & (ratios < 120)).all()  # the third order is a few percent at s = 0.1
@@ -168,7 +184,9 @@ def test_approximations_of_a_curved_model_foresee_most_of_the_change(tanh):
     assert "one newton step against retraining" in str(warm)
     # Gauss-Newton's Hessian leaves out what bends: close, not equal
     np.testing.assert_allclose(algebraic.newton_step(tanh, plan).params, second.params, rtol=0.03)
-    assert algebraic.unlearning(tanh).estimate == pytest.approx(float(algebraic.unlearning(tanh, "full").estimate), rel=0.01)
+    assert algebraic.unlearning(tanh).estimate == pytest.approx(
+        float(algebraic.unlearning(tanh, "full").estimate), rel=0.01
+    )
 
 
 def test_error_against_retraining_is_that_of_refits_in_numpy(ridge):
@@ -176,7 +194,10 @@ def test_error_against_retraining_is_that_of_refits_in_numpy(ridge):
     made = algebraic.infinitesimal_jackknife(ridge, plan)
     got = algebraic.against_retraining(OTHER, made, share=1.0)
     refits = [np.linalg.solve(x[kept].T @ x[kept] + 2 * np.eye(3), x[kept].T @ y[kept]) for kept in plan.train > 0]
-    exact, before = (np.array([np.mean((y[tested] - x[tested] @ w) ** 2) for tested, w in zip(plan.test > 0, each, strict=True)]) for each in (refits, [ridge.params] * 10))
+    exact, before = (
+        np.array([np.mean((y[tested] - x[tested] @ w) ** 2) for tested, w in zip(plan.test > 0, each, strict=True)])
+        for each in (refits, [ridge.params] * 10)
+    )
     error = np.abs(made.losses.g - exact)
     want = np.median(error), error.max(), np.median(np.abs(exact - before))
     np.testing.assert_allclose([got.estimate, got.parts["largest"], got.parts["median_change"]], want, rtol=1e-8)
@@ -192,17 +213,25 @@ def test_alo_of_logistic_regression():
     h = bend * np.einsum("nd,de,ne->n", design, np.linalg.inv((design.T * bend) @ design), design)
     z = np.log(p / (1 - p)) + slope / bend * h / (1 - h)
     want = np.logaddexp(0, z) - y * z
-    fit = algebraic.full_fit(KEY, Logit(), Data(design, y[:, None], ("one", "a", "b"), task="classification"), loss.cross_entropy)
+    fit = algebraic.full_fit(
+        KEY, Logit(), Data(design, y[:, None], ("one", "a", "b"), task="classification"), loss.cross_entropy
+    )
     got = algebraic.newton_step(fit, PLANS["leave one out"])
     np.testing.assert_allclose(got.losses.g, want, rtol=1e-7)
     # unlearning takes the loss to first order in that step
     before = np.logaddexp(0, np.log(p / (1 - p))) - y * np.log(p / (1 - p))
-    assert algebraic.unlearning(fit).estimate == pytest.approx(np.mean(before + slope**2 / bend * h / (1 - h)), rel=1e-7)
+    assert algebraic.unlearning(fit).estimate == pytest.approx(
+        np.mean(before + slope**2 / bend * h / (1 - h)), rel=1e-7
+    )
 
 
 def test_networks_of_the_package():
-    """A network of one tanh unit with a penalty: a Newton step foresees most of the change by leaving a fold out, from the same start."""
-    fit = algebraic.full_fit(KEY, learn.Conjugate(learn.MLP(hidden=(1,), init="lecun"), steps=100, penalty=learn.L2(0.1)), curved())
+    """A network of one tanh unit with a penalty: a Newton step foresees most of the change by leaving a fold out, from
+    the same start.
+    """
+    fit = algebraic.full_fit(
+        KEY, learn.Conjugate(learn.MLP(hidden=(1,), init="lecun"), steps=100, penalty=learn.L2(0.1)), curved()
+    )
     assert fit.p == 4
     assert fit.ratio == pytest.approx(2.0, rel=1e-12)
     assert fit.gradient < 1e-3
@@ -221,7 +250,10 @@ def test_networks_of_the_package():
 
 def test_far_weights_and_early_ends_are_noted(ridge):
     assert algebraic.infinitesimal_jackknife(ridge, PLANS["ten folds"]).note == ""
-    assert "differ from 1 by a mean square of 0.27, far for a first-order method" in algebraic.infinitesimal_jackknife(ridge, PLANS["a quarter left out"]).note
+    assert (
+        "differ from 1 by a mean square of 0.27, far for a first-order method"
+        in algebraic.infinitesimal_jackknife(ridge, PLANS["a quarter left out"]).note
+    )
     early = algebraic.full_fit(KEY, Saturating(steps=0), curved())
     made = algebraic.infinitesimal_jackknife(early, resample.bootstrap(KEY, 60, 5), "full")
     assert "the fit is not at a minimum (relative gradient norm" in made.note
@@ -234,10 +266,14 @@ def test_rows_without_a_solution_are_marked():
     """Two training cases do not determine three coefficients."""
     train = np.ones((2, N), np.uint8)
     train[1, 2:] = 0
-    got = algebraic.newton_step(algebraic.full_fit(KEY, Ridge(), linear()), resample.from_weights(train, np.ones((2, N), np.uint8)))
+    got = algebraic.newton_step(
+        algebraic.full_fit(KEY, Ridge(), linear()), resample.from_weights(train, np.ones((2, N), np.uint8))
+    )
     assert got.losses.failed.tolist() == [False, True]
     assert np.isfinite(got.losses.without_failed().g).all()
-    with pytest.raises(ValueError, match="1 failed of 2 .*row 1: the Hessian of its training cases is not positive definite"):
+    with pytest.raises(
+        ValueError, match="1 failed of 2 .*row 1: the Hessian of its training cases is not positive definite"
+    ):
         got.result()
     with pytest.raises(ValueError, match="1 failed of 2"):
         algebraic.against_retraining(KEY, got)
@@ -264,16 +300,39 @@ def test_a_case_with_leverage_1_is_refused(ridge):
 
 
 BAD = {
-    "a plan for other cases": (lambda fit: algebraic.newton_step(fit, resample.leave_one_out(5)), "a plan for the 30 cases of the fit, got one for 5"),
-    "several data sets": (lambda fit: algebraic.infinitesimal_jackknife(algebraic.full_fit(KEY, Ridge(), several()), PLANS["ten folds"]), "the fit to one data set and a plan for one, got several"),
-    "several data sets by weights": (lambda fit: algebraic.jackknifed(algebraic.full_fit(KEY, Ridge(), several()), np.ones((1, N))), r"the fit to one data set and weights \[R, 30\]"),
-    "several plans": (lambda fit: algebraic.newton_step(fit, resample.leave_out(KEY, N, 0.25, 4, sets=2)), "got several"),
+    "a plan for other cases": (
+        lambda fit: algebraic.newton_step(fit, resample.leave_one_out(5)),
+        "a plan for the 30 cases of the fit, got one for 5",
+    ),
+    "several data sets": (
+        lambda fit: algebraic.infinitesimal_jackknife(algebraic.full_fit(KEY, Ridge(), several()), PLANS["ten folds"]),
+        "the fit to one data set and a plan for one, got several",
+    ),
+    "several data sets by weights": (
+        lambda fit: algebraic.jackknifed(algebraic.full_fit(KEY, Ridge(), several()), np.ones((1, N))),
+        r"the fit to one data set and weights \[R, 30\]",
+    ),
+    "several plans": (
+        lambda fit: algebraic.newton_step(fit, resample.leave_out(KEY, N, 0.25, 4, sets=2)),
+        "got several",
+    ),
     "weights for other cases": (lambda fit: algebraic.jackknifed(fit, np.ones((2, 5))), r"got .* and weights \[2, 5\]"),
-    "unknown curvature": (lambda fit: algebraic.newton_step(fit, PLANS["ten folds"], "none"), "curvature='full', or 'gauss_newton'"),
-    "no share": (lambda fit: algebraic.against_retraining(KEY, algebraic.newton_step(fit, PLANS["ten folds"]), 0.0), "a share above 0 and up to 1, got 0.0"),
-    "large share": (lambda fit: algebraic.against_retraining(KEY, algebraic.newton_step(fit, PLANS["ten folds"]), 1.5), "a share above 0 and up to 1, got 1.5"),
+    "unknown curvature": (
+        lambda fit: algebraic.newton_step(fit, PLANS["ten folds"], "none"),
+        "curvature='full', or 'gauss_newton'",
+    ),
+    "no share": (
+        lambda fit: algebraic.against_retraining(KEY, algebraic.newton_step(fit, PLANS["ten folds"]), 0.0),
+        "a share above 0 and up to 1, got 0.0",
+    ),
+    "large share": (
+        lambda fit: algebraic.against_retraining(KEY, algebraic.newton_step(fit, PLANS["ten folds"]), 1.5),
+        "a share above 0 and up to 1, got 1.5",
+    ),
     "failed retraining": (
-        lambda fit: algebraic.against_retraining(KEY, algebraic.newton_step(algebraic.full_fit(KEY, Alone(), linear()), PLANS["ten folds"]), 1.0),
+        lambda fit: algebraic.against_retraining(
+            KEY, algebraic.newton_step(algebraic.full_fit(KEY, Alone(), linear()), PLANS["ten folds"]), 1.0
+        ),
         r"retraining to go well, got 10 failed of 10 rows for Alone\(\)",
     ),
 }

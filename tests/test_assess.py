@@ -14,10 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgen import Data, assess, learn, loss, resample, step
+from jaxgen import Data, assess, learn, loss, resample
+from jaxgen.engine import program
 
 KEY, OTHER = jax.random.key(3), jax.random.key(4)
-ENGINE = sys.modules["jaxgen.assess"]  # the attribute of the package is the function
+ENGINE = sys.modules["jaxgen.engine.run"]
 ROUNDING = {np.dtype("float32"): 1e-5, np.dtype("float64"): 1e-12}
 """Relative error allowed between two orders of the same few hundred operations."""
 
@@ -79,7 +80,10 @@ class Fragile(Average):
 
     def fit(self, key, x, y, w):
         met = [jnp.any((w > 0) & (x[:, 0] == mark)) for mark in (100, 200, 300)]
-        return {"mean": jnp.where(met[0], jnp.nan, super().fit(key, x, y, w)), "code": jnp.where(met[2], 2, met[1].astype(jnp.int32))}
+        return {
+            "mean": jnp.where(met[0], jnp.nan, super().fit(key, x, y, w)),
+            "code": jnp.where(met[2], 2, met[1].astype(jnp.int32)),
+        }
 
     def predict(self, params, x):
         return super().predict(params["mean"], x)
@@ -172,13 +176,21 @@ def test_predictions_are_kept_where_asked_for(sets):
     residual = data.y[..., None, :, :].astype(kept.values.dtype) - kept.predictions
     np.testing.assert_array_equal(np.square(residual[..., 0]), kept.values)
     first = kept if sets is None else kept[0]
-    np.testing.assert_array_equal(first.without_failed().predictions, kept.predictions if sets is None else kept.predictions[0])
+    np.testing.assert_array_equal(
+        first.without_failed().predictions, kept.predictions if sets is None else kept.predictions[0]
+    )
 
 
 def test_losses_say_what_they_are_of():
     plan = splits()
     losses = assess(KEY, Average(), problem(), plan)
-    assert (losses.learner, losses.loss, losses.resamples, losses.sets, losses.dropped) == ("Average(scale=1.0)", "squared", 12, None, 0)
+    assert (losses.learner, losses.loss, losses.resamples, losses.sets, losses.dropped) == (
+        "Average(scale=1.0)",
+        "squared",
+        12,
+        None,
+        0,
+    )
     assert losses.plan is plan
     assert losses.train is plan.train
     assert losses.reasons == ("its loss is not finite (the training diverged, or a value overflowed)",)
@@ -211,13 +223,17 @@ def test_bootstrap_counts_repeat_cases(dtype):
     losses = assess(KEY, Average(), data, plan)
     for row, counts in enumerate(plan.train):
         mean = np.repeat(data.y[:, 0], counts).mean()
-        np.testing.assert_allclose(losses.values[row], (data.y[:, 0] - mean) ** 2, rtol=100 * ROUNDING[dtype], atol=ROUNDING[dtype])
+        np.testing.assert_allclose(
+            losses.values[row], (data.y[:, 0] - mean) ** 2, rtol=100 * ROUNDING[dtype], atol=ROUNDING[dtype]
+        )
         assert losses.g[row] == pytest.approx(np.mean((data.y[counts == 0, 0] - mean) ** 2), rel=100 * ROUNDING[dtype])
 
 
 @pytest.mark.parametrize("learner", [learn.Mean(), learn.LeastSquares(minimum_norm=True)], ids=repr)
 def test_gathered_copies_give_what_masks_give(learner, monkeypatch):
-    """Few rows, so that LeastSquares too trains them one by one; row sizes differ, so that some copies are filled up."""
+    """Few rows, so that LeastSquares too trains them one by one; row sizes differ, so that some copies are filled
+    up.
+    """
     data = problem()
     train = np.random.default_rng(0).integers(0, 3, size=(5, 24))
     train[:, 10:] *= np.arange(5)[:, None] > 1
@@ -253,7 +269,9 @@ def test_a_loss_may_be_a_function_of_ones_own():
     data, plan = problem(), splits()
     losses = assess(KEY, Average(), data, plan, pinball)
     error = data.y[:, 0] - (plan.train @ data.y[:, 0] / plan.train_sizes)[:, None]
-    np.testing.assert_allclose(losses.values, np.where(error > 0, 0.9 * error, -0.1 * error), rtol=1e-4, atol=1e-6)  # single precision
+    np.testing.assert_allclose(
+        losses.values, np.where(error > 0, 0.9 * error, -0.1 * error), rtol=1e-4, atol=1e-6
+    )  # single precision
     assert losses.loss == "pinball"
     absolute = assess(KEY, Average(), data, plan, loss.absolute)
     np.testing.assert_allclose(absolute.values, np.abs(error), rtol=1e-4, atol=1e-6)
@@ -263,7 +281,9 @@ def test_a_loss_may_be_a_function_of_ones_own():
 def test_a_learner_needs_no_more_than_fit_and_predict():
     data, plan = problem(), splits()
     losses = assess(KEY, Average(), data, plan)
-    np.testing.assert_allclose(losses.values, assess(KEY, learn.Mean(), data, plan).values, rtol=1e-4, atol=1e-6)  # single precision
+    np.testing.assert_allclose(
+        losses.values, assess(KEY, learn.Mean(), data, plan).values, rtol=1e-4, atol=1e-6
+    )  # single precision
     assert not losses.info
     assert not losses.failed.any()
 
@@ -290,9 +310,12 @@ def test_a_row_draws_from_its_own_key_wherever_it_runs(chunk, devices, sets):
             row = jax.random.fold_in(jax.random.fold_in(KEY, q), r)
             at = (r,) if sets is None else (q, r)
             assert losses.info["key"][at].tolist() == jax.random.key_data(row).tolist()
-            # the same bits; what the normal distribution makes of them may differ by a rounding with the program it stands in
+            # the same bits; what the normal distribution makes of them may differ by a rounding with the program it
+            # stands in
             assert losses.info["draw"][at] == pytest.approx(float(jax.random.normal(row, ())), rel=1e-5)
-    np.testing.assert_allclose(losses.values, (data.y[..., None, :, 0] - losses.info["draw"][..., None]) ** 2, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        losses.values, (data.y[..., None, :, 0] - losses.info["draw"][..., None]) ** 2, rtol=1e-4, atol=1e-6
+    )
 
 
 def test_another_key_draws_anew_and_sets_share_no_draw():
@@ -328,7 +351,9 @@ class Hidden(Average):
 
 
 def test_programs_that_call_lapack_run_to_their_end():
-    """Two such chunks at a time wait for each other for ever under jaxlib 0.10.2; the engine runs one. A hang ends the process with a traceback."""
+    """Two such chunks at a time wait for each other for ever under jaxlib 0.10.2; the engine runs one. A hang ends the
+    process with a traceback.
+    """
     data = problem(d=8)
     faulthandler.dump_traceback_later(120, exit=True)
     try:
@@ -338,11 +363,23 @@ def test_programs_that_call_lapack_run_to_their_end():
     for row in (0, 1, 999, 1999):
         used = losses.train[row] > 0
         weights = np.linalg.lstsq(data.x[used], data.y[used])[0]
-        np.testing.assert_allclose(losses.values[row], ((data.y - data.x @ weights) ** 2)[:, 0], rtol=1e-2, atol=1e-3)  # single precision, few cases
+        np.testing.assert_allclose(
+            losses.values[row], ((data.y - data.x @ weights) ** 2)[:, 0], rtol=1e-2, atol=1e-3
+        )  # single precision, few cases
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="other devices run one chunk at a time anyway")
-@pytest.mark.parametrize(("learner", "alone"), [(Average(), False), (learn.LeastSquares(), False), (learn.LeastSquares(minimum_norm=True), True), (Lapack(), True), (Hidden(), True)], ids=repr)
+@pytest.mark.parametrize(
+    ("learner", "alone"),
+    [
+        (Average(), False),
+        (learn.LeastSquares(), False),
+        (learn.LeastSquares(minimum_norm=True), True),
+        (Lapack(), True),
+        (Hidden(), True),
+    ],
+    ids=repr,
+)
 def test_only_programs_without_lapack_run_beside_others(learner, alone):
     """Three rows, so that every learner is asked for `fit`."""
     job = ENGINE._job(learner, loss.squared, problem(), splits(3), tuple(jax.devices()), False)
@@ -370,12 +407,24 @@ def test_rows_that_fail_say_why_and_leave_their_neighbours_alone():
     data = marked({1: 100, 3: 200, 4: 300})
     losses, clean = assess(KEY, Fragile(), data, FEW), assess(KEY, Average(), problem(), FEW)
     assert losses.failed.tolist() == [False, True, False, True, True, False]
-    assert [losses.reasons[code - 1] if code else "" for code in losses.failure] == ["", losses.reasons[0], "", "it met a 200", "it met a 300", ""]
+    assert [losses.reasons[code - 1] if code else "" for code in losses.failure] == [
+        "",
+        losses.reasons[0],
+        "",
+        "it met a 200",
+        "it met a 300",
+        "",
+    ]
     for row in (0, 2, 5):
         np.testing.assert_array_equal(losses.values[row], clean.values[row])
         assert losses.test_mean[row] == clean.g[row]
     for name in ("g", "apparent"):
-        with pytest.raises(ValueError, match=r"got 3 failed of 6 for Fragile\(scale=1.0\) on given weights \(row 1: its loss is not finite .*; row 3: it met a 200; row 4: it met a 300\); call losses.without_failed"):
+        with pytest.raises(
+            ValueError,
+            match=r"got 3 failed of 6 for Fragile\(scale=1.0\) on given weights \(row 1: "
+            r"its loss is not finite .*; row 3: it met a 200; row 4: it met a 300\); "
+            r"call losses.without_failed",
+        ):
             getattr(losses, name)
     assert ", 3 failed)" in repr(losses)
 
@@ -412,7 +461,10 @@ def test_failed_rows_of_several_sets_are_left_out_one_set_at_a_time():
     assert losses.failed.tolist() == [[False] * 6, [False, True, False, False, False, False]]
     with pytest.raises(ValueError, match="got 1 failed of 12 .*row 1, 1: its loss is not finite"):
         _ = losses.g
-    with pytest.raises(ValueError, match=r"losses of one data set, got those of 2, whose rows would no longer align; choose one with losses\[q\]"):
+    with pytest.raises(
+        ValueError,
+        match=r"losses of one data set, got those of 2, whose rows would no longer align; choose one with losses\[q\]",
+    ):
         losses.without_failed()
     assert losses[0].g.shape == (6,)
     assert losses[1].without_failed().dropped == 1
@@ -420,7 +472,9 @@ def test_failed_rows_of_several_sets_are_left_out_one_set_at_a_time():
 
 def test_without_any_good_row_there_is_nothing_to_keep():
     losses = assess(KEY, Fragile(), marked(dict.fromkeys(range(6), 300)), FEW)
-    with pytest.raises(ValueError, match=r"a row that went well, got 6 failed rows of Fragile\(scale=1.0\): row 0: it met a 300"):
+    with pytest.raises(
+        ValueError, match=r"a row that went well, got 6 failed rows of Fragile\(scale=1.0\): row 0: it met a 300"
+    ):
         losses.without_failed()
 
 
@@ -452,11 +506,17 @@ def test_diagnoses_are_collected():
     data, plan = problem(sets=5), splits()
     losses = assess(KEY, Described(), data, plan)
     assert {name: value.shape for name, value in losses.info.items()} == {"mean": (5, 12), "twice": (5, 12, 2)}
-    np.testing.assert_allclose(losses.info["mean"], (data.y[:, None, :, 0] * plan.train).sum(-1) / 18, rtol=1e-4, atol=1e-6)  # single precision
+    np.testing.assert_allclose(
+        losses.info["mean"], (data.y[:, None, :, 0] * plan.train).sum(-1) / 18, rtol=1e-4, atol=1e-6
+    )  # single precision
     np.testing.assert_array_equal(losses.info["twice"], losses.info["mean"][..., None] * np.float32([1, 2]))
 
 
-@pytest.mark.parametrize("take", [lambda: problem()[0], lambda: splits()[0], lambda: assess(KEY, Average(), problem(), splits())[0]], ids=["data", "plan", "losses"])
+@pytest.mark.parametrize(
+    "take",
+    [lambda: problem()[0], lambda: splits()[0], lambda: assess(KEY, Average(), problem(), splits())[0]],
+    ids=["data", "plan", "losses"],
+)
 def test_what_has_no_sets_has_no_first_set(take):
     with pytest.raises(IndexError, match="with a leading axis Q to choose"):
         take()
@@ -469,8 +529,18 @@ def test_what_has_no_sets_has_no_first_set(take):
 @pytest.mark.parametrize(
     ("keep", "free", "message"),
     [
-        ("cases", 1000, r"the losses of all rows and cases to fit into memory, got 1,152 bytes where 1,000 are free; use keep='rows', or fewer resamples"),
-        ("rows", 10, r"one row of Average\(scale=1.0\) to fit into memory, got \d+ bytes where 10 are free; use fewer cases or a smaller learner"),
+        (
+            "cases",
+            1000,
+            r"the losses of all rows and cases to fit into memory, got 1,152 bytes where 1,000 are free; "
+            r"use keep='rows', or fewer resamples",
+        ),
+        (
+            "rows",
+            10,
+            r"one row of Average\(scale=1.0\) to fit into memory, got \d+ bytes where 10 are free; "
+            r"use fewer cases or a smaller learner",
+        ),
     ],
 )
 def test_what_cannot_fit_is_refused_with_its_bytes(keep, free, message, monkeypatch):
@@ -491,10 +561,10 @@ def test_few_rows_predict_at_a_time_where_cases_are_many(monkeypatch):
     """Predicting some rows at a time is the same, to rounding, as all at once."""
     data, plan = problem(60), splits(23, n=60)
     want = assess(jax.random.key(1), learn.Mean(), data, plan)
-    monkeypatch.setattr(step, "_PREDICT_BYTES", 5 * 60 * 8)
-    step.compiled.cache_clear()
+    monkeypatch.setattr(program, "_PREDICT_BYTES", 5 * 60 * 8)
+    program.compiled.cache_clear()
     got = assess(jax.random.key(1), learn.Mean(), data, plan)
-    step.compiled.cache_clear()
+    program.compiled.cache_clear()
     np.testing.assert_allclose(got.values, want.values, rtol=1e-6)
 
 
@@ -509,12 +579,22 @@ print(jax.config.jax_compilation_cache_dir)
 @pytest.mark.one_device
 @pytest.mark.parametrize(
     ("set_to", "kept_in"),
-    [({}, "{tmp}/caches/jaxgen"), ({"JAX_COMPILATION_CACHE_DIR": "/tmp/own"}, "/tmp/own"), ({"JAX_ENABLE_COMPILATION_CACHE": "false"}, "None")],
+    [
+        ({}, "{tmp}/caches/jaxgen"),
+        ({"JAX_COMPILATION_CACHE_DIR": "/tmp/own"}, "/tmp/own"),
+        ({"JAX_ENABLE_COMPILATION_CACHE": "false"}, "None"),
+    ],
     ids=["by default", "the user's own folder", "switched off"],
 )
 def test_compiled_programs_are_kept_unless_the_user_decides_otherwise(tmp_path, set_to, kept_in):
     environment = {name: value for name, value in os.environ.items() if "COMPILATION_CACHE" not in name}
-    environment |= {"XDG_CACHE_HOME": str(tmp_path / "caches"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", **set_to}
-    printed = subprocess.run([sys.executable, "-c", KEPT], env=environment, capture_output=True, text=True, check=True).stdout.split()
+    environment |= {
+        "XDG_CACHE_HOME": str(tmp_path / "caches"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        **set_to,
+    }
+    printed = subprocess.run(
+        [sys.executable, "-c", KEPT], env=environment, capture_output=True, text=True, check=True
+    ).stdout.split()
     assert printed[-1] == kept_in.format(tmp=tmp_path)
     assert any((tmp_path / "caches").rglob("jit_run*")) == (not set_to)

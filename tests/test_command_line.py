@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import jaxgen.__main__
 from jaxgen import resample, store
-from jaxgen.__main__ import main
+from jaxgen.cli import assess as command
+from jaxgen.cli.parser import main
 from jaxgen.types import Plan
 
 FILES = ["distribution.png", "losses-1.npz", "losses-2.npz", "manifest.json", "report.txt", "summary.csv"]
@@ -31,7 +31,9 @@ def folder(tmp_path, monkeypatch):
 def csv(folder):
     """24 cases of three inputs, one of them a word, with a price and a kind."""
     random = np.random.default_rng(0)
-    frame = pd.DataFrame({"size": random.normal(size=24), "age": random.integers(1, 60, 24), "garden": random.choice(["yes", "no"], 24)})
+    frame = pd.DataFrame(
+        {"size": random.normal(size=24), "age": random.integers(1, 60, 24), "garden": random.choice(["yes", "no"], 24)}
+    )
     frame["price"] = 3 * frame["size"] - 0.1 * frame["age"] + (frame["garden"] == "yes") + random.normal(size=24)
     frame["kind"] = np.where(frame["price"] > frame["price"].median(), "dear", "cheap")
     frame.drop(columns="kind").to_csv(folder / "prices.csv", index=False)
@@ -43,7 +45,9 @@ def csv(folder):
 def fragile(folder):
     """12 cases with an input that is 0 but for case 5: without that case it is constant, and least squares fails."""
     random = np.random.default_rng(1)
-    pd.DataFrame({"a": random.normal(size=12), "rare": np.eye(12)[5], "y": random.normal(size=12)}).to_csv(folder / "fragile.csv", index=False)
+    pd.DataFrame({"a": random.normal(size=12), "rare": np.eye(12)[5], "y": random.normal(size=12)}).to_csv(
+        folder / "fragile.csv", index=False
+    )
     return ["assess", "fragile.csv", "--target", "y", "--scheme", "leave-one-out"]
 
 
@@ -57,7 +61,11 @@ def plan_of(manifest):
 
 
 def same(a: Plan, b: Plan):
-    return np.array_equal(a.train, b.train) and np.array_equal(a.test, b.test) and all(np.array_equal(a.labels[name], b.labels[name]) for name in a.labels)
+    return (
+        np.array_equal(a.train, b.train)
+        and np.array_equal(a.test, b.test)
+        and all(np.array_equal(a.labels[name], b.labels[name]) for name in a.labels)
+    )
 
 
 def refused(capsys, arguments):
@@ -78,7 +86,11 @@ def test_by_default_it_compares_a_line_with_the_mean_on_the_diabetes_data(folder
     assert main(["assess", *FEW]) == 0
     printed, trouble = capsys.readouterr()
     assert printed.startswith("diabetes: 442 cases, 10 inputs, target 'disease progression after one year'\n")
-    for part in ("12 resamplings, resample.leave_out(jax.random.key(0), 442, fraction=0.1, resamples=12)", "G of Mean() minus G of LeastSquares()", "corrected resampled t-test"):
+    for part in (
+        "12 resamplings, resample.leave_out(jax.random.key(0), 442, fraction=0.1, resamples=12)",
+        "G of Mean() minus G of LeastSquares()",
+        "corrected resampled t-test",
+    ):
         assert part in printed
     assert not trouble
     (out,) = (folder / "jaxgen-runs").iterdir()
@@ -99,7 +111,21 @@ def test_by_default_it_compares_a_line_with_the_mean_on_the_diabetes_data(folder
 
 
 def test_a_file_of_ones_own(csv, folder, capsys):
-    command = ["assess", "prices.csv", "--target", "price", "--learner", "mean", "--learner", "LeastSquares(ridge=2.0)", "--loss", "absolute", "--seed", "7", *FEW]
+    command = [
+        "assess",
+        "prices.csv",
+        "--target",
+        "price",
+        "--learner",
+        "mean",
+        "--learner",
+        "LeastSquares(ridge=2.0)",
+        "--loss",
+        "absolute",
+        "--seed",
+        "7",
+        *FEW,
+    ]
     assert main([*command, "--out", "results/first"]) == 0
     assert capsys.readouterr().out.startswith("prices: 24 cases, 3 inputs, target 'price'\n")
     assert names(folder / "results" / "first") == FILES
@@ -116,16 +142,20 @@ def test_a_file_of_ones_own(csv, folder, capsys):
 
 def test_the_training_does_not_draw_from_the_key_of_the_splits(csv, monkeypatch):
     seen = []
-    engine = jaxgen.__main__.assess
-    monkeypatch.setattr(jaxgen.__main__, "assess", lambda key, *arguments: seen.append(key) or engine(key, *arguments))
-    assert main(["assess", "prices.csv", "--target", "price", "--learner", "mean", "--seed", "7", *FEW, "--out", "out"]) == 0
+    engine = command.assess
+    monkeypatch.setattr(command, "assess", lambda key, *arguments: seen.append(key) or engine(key, *arguments))
+    assert (
+        main(["assess", "prices.csv", "--target", "price", "--learner", "mean", "--seed", "7", *FEW, "--out", "out"])
+        == 0
+    )
     assert [jax.random.key_data(key).tolist() for key in seen] == [jax.random.key_data(jax.random.key(8)).tolist()]
 
 
 def test_a_target_of_words_makes_a_classification(csv, folder, capsys):
     assert main(["assess", "kinds.csv", "--target", "kind", "--out", "out", *FEW]) == 0
     assert "kinds: 24 cases, 3 inputs, target 'kind' (2 classes)" in capsys.readouterr().out
-    # one column of zeros and ones per class: the mean predicts the shares of the classes, and Brier's score is about 2 * 0.5 * 0.5
+    # one column of zeros and ones per class: the mean predicts the shares of the classes, and Brier's score is about 2
+    # * 0.5 * 0.5
     assert store.load(folder / "out" / "losses-2.npz").g.mean() == pytest.approx(0.5, abs=0.1)
 
 
@@ -142,7 +172,28 @@ SCHEMES = {
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_scheme_runs_and_is_recorded(scheme, csv, folder, capsys):
     options, make = SCHEMES[scheme]
-    assert main(["assess", "prices.csv", "--target", "price", "--learner", "mean", "--learner", "LeastSquares(ridge=2.0)", "--scheme", scheme, *options, "--seed", "5", "--out", "out"]) == 0
+    assert (
+        main(
+            [
+                "assess",
+                "prices.csv",
+                "--target",
+                "price",
+                "--learner",
+                "mean",
+                "--learner",
+                "LeastSquares(ridge=2.0)",
+                "--scheme",
+                scheme,
+                *options,
+                "--seed",
+                "5",
+                "--out",
+                "out",
+            ]
+        )
+        == 0
+    )
     plan = store.load(folder / "out" / "losses-1.npz").plan
     assert same(plan, make(jax.random.key(5)))
     assert same(plan, plan_of(json.loads((folder / "out" / "manifest.json").read_text())))
@@ -183,22 +234,60 @@ def test_failed_fits_can_be_left_out(fragile, folder, capsys):
 
 PRICES = ["assess", "prices.csv", "--target", "price"]
 REFUSED = {
-    "unknown target": (["assess", "prices.csv", "--target", "prise"], r"prices.csv: expected a target among the columns size, age, garden, price, got 'prise'; did you mean 'price'\?"),
-    "no target": (["assess", "prices.csv"], "expected --target with the column of prices.csv to predict, got none; name it"),
-    "a target for built-in data": (["assess", "diabetes", "--target", "bmi"], "expected --target with a file only, got the built-in data 'diabetes'; leave --target out"),
-    "missing file": (["assess", "rents.csv", "--target", "rent"], "rents.csv: expected a file, got none; check the path"),
+    "unknown target": (
+        ["assess", "prices.csv", "--target", "prise"],
+        r"prices.csv: expected a target among the columns size, age, garden, price, got 'prise'; "
+        r"did you mean 'price'\?",
+    ),
+    "no target": (
+        ["assess", "prices.csv"],
+        "expected --target with the column of prices.csv to predict, got none; name it",
+    ),
+    "a target for built-in data": (
+        ["assess", "diabetes", "--target", "bmi"],
+        "expected --target with a file only, got the built-in data 'diabetes'; leave --target out",
+    ),
+    "missing file": (
+        ["assess", "rents.csv", "--target", "rent"],
+        "rents.csv: expected a file, got none; check the path",
+    ),
     "folder for a file": (["assess", "folder", "--target", "rent"], "folder: expected a file, got a folder"),
-    "text among numbers": (["assess", "spoiled.csv", "--target", "price"], "spoiled.csv: expected numbers, as in most rows, got 'about 4' in column 'age', row 3: text where a number is needed"),
-    "missing value": (["assess", "holes.csv", "--target", "price"], "holes.csv: expected no missing value, got 2 in column 'age', the first in row 3"),
-    "empty file": (["assess", "empty.csv", "--target", "price"], "empty.csv: expected a header and rows, got an empty file"),
+    "text among numbers": (
+        ["assess", "spoiled.csv", "--target", "price"],
+        "spoiled.csv: expected numbers, as in most rows, got 'about 4' in column 'age', row 3: "
+        "text where a number is needed",
+    ),
+    "missing value": (
+        ["assess", "holes.csv", "--target", "price"],
+        "holes.csv: expected no missing value, got 2 in column 'age', the first in row 3",
+    ),
+    "empty file": (
+        ["assess", "empty.csv", "--target", "price"],
+        "empty.csv: expected a header and rows, got an empty file",
+    ),
     "unknown learner": ([*PRICES, "--learner", "forest"], r"expected a learner \(linear, mean, .*\), got 'forest'"),
-    "a learner twice": ([*PRICES, "--learner", "linear", "--learner", "LeastSquares()"], r"expected different learners, got LeastSquares\(\), LeastSquares\(\); name each once"),
-    "existing folder": ([*PRICES, "--out", "folder"], "expected a new folder for the results, got folder, which exists; choose another with --out"),
+    "a learner twice": (
+        [*PRICES, "--learner", "linear", "--learner", "LeastSquares()"],
+        r"expected different learners, got LeastSquares\(\), LeastSquares\(\); name each once",
+    ),
+    "existing folder": (
+        [*PRICES, "--out", "folder"],
+        "expected a new folder for the results, got folder, which exists; choose another with --out",
+    ),
     "fraction": ([*PRICES, "--fraction", "25"], "expected a fraction between 0 and 1, got 25.0"),
-    "too few training cases": ([*PRICES, "--fraction", "0.9", *FEW], r"expected at least 4 training cases for the 4 coefficients of LeastSquares\(\), got 2 in "),
-    "more resamples than splits": ([*PRICES, "--fraction", "0.01", *FEW, "--resamples", "25"], r"expected at most C\(24, 1\) = 24 different splits of 24 cases, got 25"),
+    "too few training cases": (
+        [*PRICES, "--fraction", "0.9", *FEW],
+        r"expected at least 4 training cases for the 4 coefficients of LeastSquares\(\), got 2 in ",
+    ),
+    "more resamples than splits": (
+        [*PRICES, "--fraction", "0.01", *FEW, "--resamples", "25"],
+        r"expected at most C\(24, 1\) = 24 different splits of 24 cases, got 25",
+    ),
     "seed beyond 64 bits": ([*PRICES, "--seed", "99999999999999999999"], "too large"),
-    "more folds than cases": ([*PRICES, "--scheme", "k-fold", "--folds", "25"], "expected folds to be a whole number from 2 to 24"),
+    "more folds than cases": (
+        [*PRICES, "--scheme", "k-fold", "--folds", "25"],
+        "expected folds to be a whole number from 2 to 24",
+    ),
 }
 
 
@@ -244,7 +333,14 @@ def test_help_and_version_end_well(option, part, capsys):
     assert part in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("trouble", "code", "message"), [(OSError("no space left on device"), 2, "jaxgen: no space left on device\n"), (KeyboardInterrupt(), 130, "jaxgen: stopped; what was not complete was not saved\n")], ids=["disk", "user"])
+@pytest.mark.parametrize(
+    ("trouble", "code", "message"),
+    [
+        (OSError("no space left on device"), 2, "jaxgen: no space left on device\n"),
+        (KeyboardInterrupt(), 130, "jaxgen: stopped; what was not complete was not saved\n"),
+    ],
+    ids=["disk", "user"],
+)
 def test_a_run_that_ends_early_leaves_no_part_of_a_folder(trouble, code, message, csv, folder, capsys, monkeypatch):
     def end(*arguments, **options):
         raise trouble

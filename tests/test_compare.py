@@ -1,4 +1,6 @@
-"""Tests of one learner against another: against SciPy, the formula, a published example, and the size that they should have."""
+"""Tests of one learner against another: against SciPy, the formula, a published example, and the size that they should
+have.
+"""
 
 import itertools
 import math
@@ -61,7 +63,9 @@ def of_cases(values, plan, learner="first", loss="squared"):
 
 
 def pair_of_cases(plan, seed=0, sets=None, loss="squared"):
-    """Losses of two learners on every case, the second a little worse; of zero_one about one third and one half are errors."""
+    """Losses of two learners on every case, the second a little worse; of zero_one about one third and one half are
+    errors.
+    """
     random = np.random.default_rng(seed)
     one, other = random.gamma(4.0, 0.5, size=(2, *(() if sets is None else (sets,)), *plan.train.shape[-2:]))
     one, other = (one > 2.3, other > 1.9) if loss == "zero_one" else (one, other + 0.2)
@@ -93,7 +97,8 @@ def test_paired_t_warns_of_shared_cases():
     warned = {name: bool(compare.paired_t(*pair(plan)).note) for name, plan in PLANS.items()}
     assert warned == {name: name != "task instances of their own" for name in PLANS}
     assert compare.paired_t(*pair(leave_out(5))).note.startswith(
-        "the resamplings share cases, so this standard error is too small and the rate of false rejections has no upper limit"
+        "the resamplings share cases, so this standard error is too small and the rate of false "
+        "rejections has no upper limit"
     )
 
 
@@ -123,32 +128,52 @@ def test_corrected_t_is_the_formula(alternative, level, sets):
     below = law.cdf(0)  # of the law around the estimate, so the p-value of "greater"
     np.testing.assert_allclose(got.standard_error, error, **EXACT)
     np.testing.assert_allclose(got.statistic, difference.mean(-1) / error, **EXACT)
-    np.testing.assert_allclose(got.p_value, {"greater": below, "less": 1 - below, "two-sided": 2 * np.minimum(below, 1 - below)}[alternative], **EXACT)
+    np.testing.assert_allclose(
+        got.p_value,
+        {"greater": below, "less": 1 - below, "two-sided": 2 * np.minimum(below, 1 - below)}[alternative],
+        **EXACT,
+    )
     tail = (1 - level) / 2 if alternative == "two-sided" else 1 - level
-    np.testing.assert_allclose(got.lower, np.full_like(error, -np.inf) if alternative == "less" else law.ppf(tail), **EXACT)
-    np.testing.assert_allclose(got.upper, np.full_like(error, np.inf) if alternative == "greater" else law.ppf(1 - tail), **EXACT)
+    np.testing.assert_allclose(
+        got.lower, np.full_like(error, -np.inf) if alternative == "less" else law.ppf(tail), **EXACT
+    )
+    np.testing.assert_allclose(
+        got.upper, np.full_like(error, np.inf) if alternative == "greater" else law.ppf(1 - tail), **EXACT
+    )
     assert got.df == 24
     assert not got.note
 
 
 def test_corrected_t_gives_the_numbers_that_scikit_learn_publishes():
-    """ "Statistical comparison of models using grid search": support vector machines, 10 times 10 folds of 100 cases, areas under the ROC curve."""
+    """ "Statistical comparison of models using grid search": support vector machines, 10 times 10 folds of 100 cases,
+    areas under the ROC curve.
+    """
     x, y = make_moons(noise=0.352, random_state=1, n_samples=100)
     folds = RepeatedStratifiedKFold(n_splits=10, n_repeats=10, random_state=0)
     test = np.zeros((100, 100), bool)
     for row, (_, cases) in enumerate(folds.split(x, y)):
         test[row, cases] = True
     plan = resample.from_weights(~test, test)
-    linear, rbf = (losses(cross_val_score(SVC(kernel=kernel), x, y, scoring="roc_auc", cv=folds), plan, kernel) for kernel in ("linear", "rbf"))
+    linear, rbf = (
+        losses(cross_val_score(SVC(kernel=kernel), x, y, scoring="roc_auc", cv=folds), plan, kernel)
+        for kernel in ("linear", "rbf")
+    )
     corrected, naive = (test_of(linear, rbf, "greater") for test_of in (compare.corrected_t, compare.paired_t))
     assert [f"{v:.3f}" for v in (corrected.statistic, corrected.p_value)] == ["0.750", "0.227"]
     assert [f"{v:.3f}" for v in (naive.statistic, naive.p_value)] == ["2.611", "0.005"]
-    for level, limits in {0.5: ("0.000977", "0.019023"), 0.75: ("-0.005422", "0.025422"), 0.95: ("-0.016445", "0.036445")}.items():
+    for level, limits in {
+        0.5: ("0.000977", "0.019023"),
+        0.75: ("-0.005422", "0.025422"),
+        0.95: ("-0.016445", "0.036445"),
+    }.items():
         interval = compare.corrected_t(linear, rbf, level=level)
         assert (f"{interval.lower:.6f}", f"{interval.upper:.6f}") == limits
     folds_of = compare.corrected_k_fold_t(linear, rbf, "greater")
     assert (folds_of.statistic, folds_of.p_value) == (corrected.statistic, corrected.p_value)
-    assert [f"{compare.bayesian_t(linear, rbf).parts[name]:.3f}" for name in ("P(left)", "P(right)")] == ["0.227", "0.773"]
+    assert [f"{compare.bayesian_t(linear, rbf).parts[name]:.3f}" for name in ("P(left)", "P(right)")] == [
+        "0.227",
+        "0.773",
+    ]
     assert f"{compare.bayesian_t(linear, rbf, rope=0.01).parts['P(rope)']:.3f}" == "0.432"
 
 
@@ -168,7 +193,14 @@ def test_corrected_t_is_paired_t_where_next_to_nothing_is_left_out():
     test[[0, 1, 2], [0, 1, 2]] = 1
     first, second = pair(resample.from_weights(1 - test, test))
     corrected, naive = compare.corrected_t(first, second), compare.paired_t(first, second)
-    for name in ("estimate", "standard_error", "statistic", "p_value", "lower", "upper"):  # sqrt(1 + 3 n2/n1) - 1 = 3.8e-5
+    for name in (
+        "estimate",
+        "standard_error",
+        "statistic",
+        "p_value",
+        "lower",
+        "upper",
+    ):  # sqrt(1 + 3 n2/n1) - 1 = 3.8e-5
         np.testing.assert_allclose(getattr(corrected, name), getattr(naive, name), rtol=4e-4)
     np.testing.assert_allclose(corrected.standard_error / naive.standard_error, math.sqrt(1 + 3 / (n - 1)), rtol=1e-12)
 
@@ -177,14 +209,22 @@ def test_corrected_t_takes_the_mean_of_unequal_ratios_and_says_so():
     first, second = pair(resample.k_fold(KEY, 20, folds=3))  # 7, 7 and 6 of 20 are tested
     got = compare.corrected_t(first, second)
     ratio = (7 / 13 + 7 / 13 + 6 / 14) / 3
-    np.testing.assert_allclose(got.standard_error, math.sqrt((1 / 3 + ratio) * np.var(second.g - first.g, ddof=1)), **EXACT)
+    np.testing.assert_allclose(
+        got.standard_error, math.sqrt((1 / 3 + ratio) * np.var(second.g - first.g, ddof=1)), **EXACT
+    )
     assert got.note == "n2/n1 differs between rows (0.429 to 0.538); its mean was used"
 
 
 def test_corrected_t_of_balanced_splits_says_that_they_are_no_random_ones():
     first, second = pair(resample.balanced(KEY, 20, 0.25, 8))
-    assert compare.corrected_t(first, second).note.startswith("balanced splits are no random ones, for which the correction is made: it errs to either side")
-    assert compare.corrected_t(*pair(leave_out(8))).note == compare.corrected_t(*pair(resample.balanced(KEY, 20, 0.25, 4))).note == ""  # the latter are folds
+    assert compare.corrected_t(first, second).note.startswith(
+        "balanced splits are no random ones, for which the correction is made: it errs to either side"
+    )
+    assert (
+        compare.corrected_t(*pair(leave_out(8))).note
+        == compare.corrected_t(*pair(resample.balanced(KEY, 20, 0.25, 4))).note
+        == ""
+    )  # the latter are folds
 
 
 def test_corrected_t_with_splits_of_their_own_for_each_set():
@@ -192,7 +232,9 @@ def test_corrected_t_with_splits_of_their_own_for_each_set():
     test[0, :, :5], test[1, :, :10] = 1, 1
     first, second = pair(resample.from_weights(1 - test, test), sets=2)
     got = compare.corrected_t(first, second)
-    np.testing.assert_allclose(got.standard_error, np.sqrt([1 / 4 + 5 / 15, 1 / 4 + 1]) * np.std(second.g - first.g, axis=-1, ddof=1), **EXACT)
+    np.testing.assert_allclose(
+        got.standard_error, np.sqrt([1 / 4 + 5 / 15, 1 / 4 + 1]) * np.std(second.g - first.g, axis=-1, ddof=1), **EXACT
+    )
     for q in range(2):
         assert compare.corrected_t(first[q], second[q]).p_value == pytest.approx(got.p_value[q], rel=1e-12)
 
@@ -225,7 +267,9 @@ def test_corrected_k_fold_t_is_the_formula(alternative, folds, repeats):
     law = scipy.stats.t(folds * repeats - 1)
     got, same = compare.corrected_k_fold_t(first, second, alternative), compare.corrected_t(first, second, alternative)
     np.testing.assert_allclose(got.statistic, t, **EXACT)
-    np.testing.assert_allclose(got.p_value, {"greater": law.sf(t), "less": law.cdf(t), "two-sided": 2 * law.sf(abs(t))}[alternative], **EXACT)
+    np.testing.assert_allclose(
+        got.p_value, {"greater": law.sf(t), "less": law.cdf(t), "two-sided": 2 * law.sf(abs(t))}[alternative], **EXACT
+    )
     assert (got.lower, got.upper, got.p_value) == (same.lower, same.upper, same.p_value)
     assert ("with a single repeat it rejects far less often than its level" in got.note) is (repeats == 1)
 
@@ -257,18 +301,27 @@ def test_five_by_two_t_at_the_tabled_limits(t, p):
     """Student's table, 5 degrees of freedom; s^2 = 1/2 in each repeat."""
     half = np.array([[0, 1]] * 5, float)
     got = compare.five_by_two_t(*five(half - half[0, 0] + t * math.sqrt(0.5)))
-    np.testing.assert_allclose(got.p_value, p, rtol=1e-3)  # tables have four digits, of which p takes three times the error
+    np.testing.assert_allclose(
+        got.p_value, p, rtol=1e-3
+    )  # tables have four digits, of which p takes three times the error
 
 
 def test_five_by_two_f_at_the_tabled_limit():
     """F(10, 5) exceeds 4.74 with probability 5 %: differences c +- 1 have s^2 = 2 and F = 10 (c^2 + 1) / 20."""
     c = math.sqrt(2 * 4.74 - 1)
-    np.testing.assert_allclose(compare.five_by_two_f(*five([[c - 1, c + 1]] * 5)).p_value, 0.05, rtol=3e-3)  # of three digits, of which p takes 2.5 times the error
+    np.testing.assert_allclose(
+        compare.five_by_two_f(*five([[c - 1, c + 1]] * 5)).p_value, 0.05, rtol=3e-3
+    )  # of three digits, of which p takes 2.5 times the error
 
 
 def test_five_by_two_goes_by_labels_and_not_by_the_order_of_rows():
     order = np.random.default_rng(0).permutation(10)
-    mixed = Plan(FIVE.train[order], FIVE.test[order], "in another order", {name: label[order] for name, label in FIVE.labels.items()})
+    mixed = Plan(
+        FIVE.train[order],
+        FIVE.test[order],
+        "in another order",
+        {name: label[order] for name, label in FIVE.labels.items()},
+    )
     for test in (compare.five_by_two_t, compare.five_by_two_f):
         assert test(*five(P.ravel()[order].reshape(5, 2), mixed)).p_value == test(*five(P)).p_value
     swapped = [compare.five_by_two_t(*five(P[:, ::-1])), compare.five_by_two_f(*five(P[:, ::-1]))]
@@ -290,7 +343,9 @@ def test_five_by_two_of_several_sets_and_of_degenerate_ones():
 
 
 @ALTERNATIVES
-@pytest.mark.parametrize("plan", [resample.k_fold(KEY, 20, 4), resample.leave_one_out(20)], ids=["k_fold", "leave_one_out"])
+@pytest.mark.parametrize(
+    "plan", [resample.k_fold(KEY, 20, 4), resample.leave_one_out(20)], ids=["k_fold", "leave_one_out"]
+)
 @pytest.mark.parametrize("sets", [None, 3], ids=["one set", "sets"])
 def test_cv_clt_is_a_z_test_of_case_losses(alternative, plan, sets):
     first, second = pair_of_cases(plan, sets=sets)
@@ -300,7 +355,9 @@ def test_cv_clt_is_a_z_test_of_case_losses(alternative, plan, sets):
         row = plan.test.argmax(0)  # the row that tests each case
         d = np.array([other[row[i], i] - one[row[i], i] for i in range(20)])
         z, p = ztest(d, alternative={"greater": "larger", "less": "smaller"}.get(alternative, alternative), ddof=0)
-        np.testing.assert_allclose([np.atleast_1d(v)[q] for v in (got.estimate, got.statistic, got.p_value)], [d.mean(), z, p], rtol=1e-10)
+        np.testing.assert_allclose(
+            [np.atleast_1d(v)[q] for v in (got.estimate, got.statistic, got.p_value)], [d.mean(), z, p], rtol=1e-10
+        )
         law = scipy.stats.norm(d.mean(), math.sqrt(sum((v - d.mean()) ** 2 for v in d) / 20**2))
         tails = {"two-sided": (0.05, 0.95), "greater": (0.1, 1.0), "less": (0.0, 0.9)}[alternative]
         np.testing.assert_allclose([np.atleast_1d(v)[q] for v in (got.lower, got.upper)], law.ppf(tails), rtol=1e-10)
@@ -338,12 +395,18 @@ def test_bayesian_probabilities_are_integrals_of_the_posterior(rope):
     x = second.g - first.g
     scale = math.sqrt((1 / 25 + (5 / 20) / (1 - 5 / 20)) * x.var(ddof=1))  # rho / (1 - rho), rho = n2 / n
     density = partial(scipy.stats.t.pdf, df=24, loc=x.mean(), scale=scale)
-    integrals = [scipy.integrate.quad(density, *limits, epsabs=1e-12)[0] for limits in ((-np.inf, -rope), (-rope, rope), (rope, np.inf))]
+    integrals = [
+        scipy.integrate.quad(density, *limits, epsabs=1e-12)[0]
+        for limits in ((-np.inf, -rope), (-rope, rope), (rope, np.inf))
+    ]
     np.testing.assert_allclose(list(got.parts.values()), integrals, atol=1e-9)
     assert sum(got.parts.values()) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("difference", "rope", "probabilities"), [(0, 0, (0, 1, 0)), (0.5, 0, (0, 0, 1)), (-0.5, 0.1, (1, 0, 0)), (0.5, 0.5, (0, 1, 0)), (-0.5, 0.5, (0, 1, 0))])
+@pytest.mark.parametrize(
+    ("difference", "rope", "probabilities"),
+    [(0, 0, (0, 1, 0)), (0.5, 0, (0, 0, 1)), (-0.5, 0.1, (1, 0, 0)), (0.5, 0.5, (0, 1, 0)), (-0.5, 0.5, (0, 1, 0))],
+)
 def test_bayesian_probability_is_where_all_differences_are(difference, rope, probabilities):
     plan = leave_out(4)
     got = compare.bayesian_t(losses(np.zeros(4), plan), losses(np.full(4, difference), plan, "second"), float(rope))
@@ -367,7 +430,12 @@ def test_hold_out_t_is_that_of_scipy(alternative, sets):
     got = compare.hold_out_t(first, second, alternative, 0.9)
     want = scipy.stats.ttest_rel(cases_of(second), cases_of(first), axis=-1, alternative=alternative)
     interval = want.confidence_interval(0.9)
-    for name, value in (("statistic", want.statistic), ("p_value", want.pvalue), ("lower", interval.low), ("upper", interval.high)):
+    for name, value in (
+        ("statistic", want.statistic),
+        ("p_value", want.pvalue),
+        ("lower", interval.low),
+        ("upper", interval.high),
+    ):
         np.testing.assert_allclose(getattr(got, name), value, **EXACT)
     assert got.df == 9
     assert got.target == "the difference in risk of the two models trained on these 30 training cases"
@@ -387,16 +455,25 @@ def table_of(both, only_first, only_second, neither):
     wrong = np.repeat([[1, 1], [1, 0], [0, 1], [0, 0]], [both, only_first, only_second, neither], axis=0).T
     n = wrong.shape[1]
     plan = resample.from_weights(np.eye(1, n + 1), 1 - np.eye(1, n + 1))
-    return tuple(of_cases(np.r_[0, side][None], plan, name, "zero_one") for side, name in zip(wrong, ("first", "second"), strict=True))
+    return tuple(
+        of_cases(np.r_[0, side][None], plan, name, "zero_one")
+        for side, name in zip(wrong, ("first", "second"), strict=True)
+    )
 
 
-@pytest.mark.parametrize("counts", [(1, 1, 7, 12), (3, 8, 2, 5), (0, 0, 5, 1), (4, 20, 35, 50), (1, 6, 7, 0), (2, 4, 4, 2)])
+@pytest.mark.parametrize(
+    "counts", [(1, 1, 7, 12), (3, 8, 2, 5), (0, 0, 5, 1), (4, 20, 35, 50), (1, 6, 7, 0), (2, 4, 4, 2)]
+)
 def test_mcnemar_is_that_of_statsmodels(counts):
     both, c, b, neither = counts
     first, second = table_of(*counts)
     got = {kind: compare.mcnemar(first, second, kind) for kind in ("exact", "chi2", "continuity", "mid-p")}
     table = [[both, c], [b, neither]]
-    for kind, options in (("exact", {}), ("chi2", {"exact": False, "correction": False}), ("continuity", {"exact": False, "correction": True})):
+    for kind, options in (
+        ("exact", {}),
+        ("chi2", {"exact": False, "correction": False}),
+        ("continuity", {"exact": False, "correction": True}),
+    ):
         if kind == "continuity" and b == c:
             continue  # statsmodels lets the corrected difference fall below 0, and its square grow; see below
         want = statsmodels_mcnemar(table, **options)
@@ -411,17 +488,32 @@ def test_mcnemar_is_that_of_statsmodels(counts):
 
 
 def test_mcnemar_of_the_published_example():
-    """Airway hyper-responsiveness of 21 children before and after a transplantation: Fagerland, Lydersen & Laake 2013, Table 1."""
-    p = {kind: float(compare.mcnemar(*table_of(1, 1, 7, 12), kind).p_value) for kind in ("chi2", "continuity", "exact", "mid-p")}
-    assert {kind: f"{value:.3f}" for kind, value in p.items()} == {"chi2": "0.034", "continuity": "0.077", "exact": "0.070", "mid-p": "0.039"}
-    np.testing.assert_allclose([p["exact"], p["mid-p"]], [18 / 256, 10 / 256], rtol=1e-12)  # 2 (1 + 8) / 2^8, and 8 / 2^8 less
+    """Airway hyper-responsiveness of 21 children before and after a transplantation: Fagerland, Lydersen & Laake 2013,
+    Table 1.
+    """
+    p = {
+        kind: float(compare.mcnemar(*table_of(1, 1, 7, 12), kind).p_value)
+        for kind in ("chi2", "continuity", "exact", "mid-p")
+    }
+    assert {kind: f"{value:.3f}" for kind, value in p.items()} == {
+        "chi2": "0.034",
+        "continuity": "0.077",
+        "exact": "0.070",
+        "mid-p": "0.039",
+    }
+    np.testing.assert_allclose(
+        [p["exact"], p["mid-p"]], [18 / 256, 10 / 256], rtol=1e-12
+    )  # 2 (1 + 8) / 2^8, and 8 / 2^8 less
 
 
 @pytest.mark.parametrize("m", [1, 2, 7, 8])
 def test_mid_p_has_the_mean_one_half_and_exact_p_keeps_every_level(m):
     """Under equal error rates, over all counts that m cases can give."""
     law = scipy.stats.binom(m, 0.5).pmf(np.arange(m + 1))
-    mid, exact = (np.array([compare.mcnemar(*table_of(2, m - k, k, 3), kind).p_value for k in range(m + 1)]) for kind in ("mid-p", "exact"))
+    mid, exact = (
+        np.array([compare.mcnemar(*table_of(2, m - k, k, 3), kind).p_value for k in range(m + 1)])
+        for kind in ("mid-p", "exact")
+    )
     assert law @ mid == pytest.approx(0.5)
     assert all(law @ (exact <= level) <= level + 1e-12 for level in (0.01, 0.05, 0.1, 0.5))
 
@@ -451,11 +543,15 @@ def test_permutation_of_all_signs_is_counting(alternative, sets):
         means = [np.mean(np.multiply(signs, d)) for signs in itertools.product((-1, 1), repeat=10)]
         above, below = (np.mean([sign * m >= sign * d.mean() - 1e-12 for m in means]) for sign in (1, -1))
         want = {"greater": above, "less": below, "two-sided": min(2 * min(above, below), 1)}[alternative]
-        np.testing.assert_allclose([np.atleast_1d(v)[q] for v in (got.p_value, got.estimate)], [want, d.mean()], rtol=1e-12)
+        np.testing.assert_allclose(
+            [np.atleast_1d(v)[q] for v in (got.p_value, got.estimate)], [want, d.mean()], rtol=1e-12
+        )
 
 
 def test_permutation_by_random_signs():
-    """14 cases have 16,384 signs, of which 9999 are drawn: four standard errors of that share, and 1e-4 for the observed one."""
+    """14 cases have 16,384 signs, of which 9999 are drawn: four standard errors of that share, and 1e-4 for the
+    observed one.
+    """
     first, second = pair_of_cases(resample.leave_out(KEY, 56, 0.25, 1))
     got, again, other = (float(compare.permutation(first, second, "greater", seed=seed).p_value) for seed in (0, 0, 1))
     exact = float(compare.permutation(first, second, "greater", resamples=2**14).p_value)
@@ -506,7 +602,11 @@ def test_every_test_says_what_it_is(kind):
     assert set(got.parts) <= set(frame.columns)
     back = test(second, first)
     sign = abs if got.symbol in ("F", "chi2", "min") else float
-    np.testing.assert_allclose([back.estimate, sign(back.statistic)], [-got.estimate, sign(got.statistic) * (1 if sign is abs else -1)], **EXACT)
+    np.testing.assert_allclose(
+        [back.estimate, sign(back.statistic)],
+        [-got.estimate, sign(got.statistic) * (1 if sign is abs else -1)],
+        **EXACT,
+    )
     np.testing.assert_allclose(back.p_value, got.p_value, **EXACT)
 
 
@@ -552,7 +652,9 @@ def test_no_difference_at_all_is_no_evidence(test, alternative):
 
 @TESTS
 def test_one_difference_in_all_rows_is_all_evidence(test):
-    """0.1 in each of three rows, whose mean is a rounding above 0.1: the deviations from it are no variance to divide by."""
+    """0.1 in each of three rows, whose mean is a rounding above 0.1: the deviations from it are no variance to divide
+    by.
+    """
     first, second = losses(np.zeros(3), leave_out(3)), losses(np.full(3, 0.1), leave_out(3), "second")
     assert second.g.mean() != 0.1
     got = test(first, second)
@@ -579,7 +681,9 @@ def test_several_data_sets_are_compared_each(test, alternative):
 def test_order_and_alternative_mirror_each_other(test):
     first, second = pair(leave_out(12))
     there, back = test(first, second, "greater"), test(second, first, "less")
-    np.testing.assert_allclose([there.p_value, there.estimate, there.lower], [back.p_value, -back.estimate, -back.upper], **EXACT)
+    np.testing.assert_allclose(
+        [there.p_value, there.estimate, there.lower], [back.p_value, -back.estimate, -back.upper], **EXACT
+    )
 
 
 @TESTS
@@ -622,10 +726,16 @@ def test_a_comparison_of_many_sets_says_how_many_were_rejected(test):
 def test_probability_greater_is_what_counting_gives(ties, sets):
     first, second = pair(leave_out(23), sets=sets, ties=ties)
     for a, b, paired, unpaired in zip(
-        *(np.atleast_2d(one.g) for one in (first, second)), *(np.atleast_1d(compare.probability_greater(first, second, p)) for p in (True, False)), strict=True
+        *(np.atleast_2d(one.g) for one in (first, second)),
+        *(np.atleast_1d(compare.probability_greater(first, second, p)) for p in (True, False)),
+        strict=True,
     ):
-        assert paired == pytest.approx(sum(1.0 if v > u else 0.5 if v == u else 0.0 for u, v in zip(a, b, strict=True)) / 23, rel=1e-12)
-        assert unpaired == pytest.approx(sum(1.0 if v > u else 0.5 if v == u else 0.0 for u in a for v in b) / 23**2, rel=1e-12)
+        assert paired == pytest.approx(
+            sum(1.0 if v > u else 0.5 if v == u else 0.0 for u, v in zip(a, b, strict=True)) / 23, rel=1e-12
+        )
+        assert unpaired == pytest.approx(
+            sum(1.0 if v > u else 0.5 if v == u else 0.0 for u in a for v in b) / 23**2, rel=1e-12
+        )
         assert unpaired == pytest.approx(scipy.stats.mannwhitneyu(b, a).statistic / 23**2, rel=1e-12)
     assert compare.probability_greater(first, second).shape == (() if sets is None else (3,))
 
@@ -645,7 +755,9 @@ def test_the_interval_of_the_probability_is_wilsons(level, sets):
     first, second = pair(leave_out(23), sets=sets)
     got = compare.probability_interval(first, second, level)
     np.testing.assert_array_equal(got.estimate, compare.probability_greater(first, second))
-    for k, low, high in zip(*(np.atleast_1d(v) for v in (np.rint(got.estimate * 23), got.lower, got.upper)), strict=True):
+    for k, low, high in zip(
+        *(np.atleast_1d(v) for v in (np.rint(got.estimate * 23), got.lower, got.upper)), strict=True
+    ):
         wilson = scipy.stats.binomtest(int(k), 23).proportion_ci(level, "wilson")
         np.testing.assert_allclose([low, high], [wilson.low, wilson.high], rtol=1e-12)
         np.testing.assert_allclose([low, high], proportion_confint(k, 23, 1 - level, "wilson"), rtol=1e-12)
@@ -668,7 +780,8 @@ def test_the_interval_of_the_probability_stays_within_0_and_1():
 
 
 def test_the_naive_test_rejects_a_true_null_and_the_corrected_one_hardly_does():
-    """300 data sets with two inputs of one distribution and one true weight: the learners that see one of them are equally good.
+    """300 data sets with two inputs of one distribution and one true weight: the learners that see one of them are
+    equally good.
 
     Each limit is what a test of the named size would pass but once in a million: 5 % for the corrected test and,
     from the other side, 30 % for the naive one, whose variance is too small by the factor 1 + 99 * 1/4 or so.
@@ -677,8 +790,12 @@ def test_the_naive_test_rejects_a_true_null_and_the_corrected_one_hardly_does():
     x = random.normal(size=(300, 40, 2))
     data = Data(x, x.sum(-1, keepdims=True) + random.normal(size=(300, 40, 1)), ("a", "b"))
     plan = resample.leave_out(KEY, 40, 0.25, 100, sets=300)
-    first, second = (assess(OTHER, learn.LeastSquares(intercept=False), data.select([i]), plan, keep="rows") for i in (0, 1))
-    naive, corrected = (int((test(first, second).p_value < 0.05).sum()) for test in (compare.paired_t, compare.corrected_t))
+    first, second = (
+        assess(OTHER, learn.LeastSquares(intercept=False), data.select([i]), plan, keep="rows") for i in (0, 1)
+    )
+    naive, corrected = (
+        int((test(first, second).p_value < 0.05).sum()) for test in (compare.paired_t, compare.corrected_t)
+    )
     assert naive > scipy.stats.binom.isf(1e-6, 300, 0.30)
     assert corrected <= scipy.stats.binom.isf(1e-6, 300, 0.05)
     # both learners are worse in half of the data sets each
@@ -687,12 +804,17 @@ def test_the_naive_test_rejects_a_true_null_and_the_corrected_one_hardly_does():
 
 
 def exchangeable(plan, sets):
-    """Losses of two equally good learners on many data sets: least squares through the origin on one of two inputs of one distribution and true slope."""
+    """Losses of two equally good learners on many data sets: least squares through the origin on one of two inputs of
+    one distribution and true slope.
+    """
     random = np.random.default_rng(1)
     x = random.normal(size=(2, sets, plan.n))
     y = x.sum(0) + random.normal(size=(sets, plan.n))
     slopes = [(one * y) @ plan.train.T / (one**2 @ plan.train.T) for one in x]
-    return [of_cases((y[:, None] - slope[..., None] * one[:, None]) ** 2, plan, name) for slope, one, name in zip(slopes, x, ("first", "second"), strict=True)]
+    return [
+        of_cases((y[:, None] - slope[..., None] * one[:, None]) ** 2, plan, name)
+        for slope, one, name in zip(slopes, x, ("first", "second"), strict=True)
+    ]
 
 
 SIZES = {
@@ -701,19 +823,28 @@ SIZES = {
     "corrected, 10 folds": (compare.corrected_k_fold_t, resample.k_fold(KEY, 60), 0.0, 0.02),
     "corrected, 10 times 10": (compare.corrected_k_fold_t, resample.k_fold(KEY, 60, 10, 10), 0.02, 0.05),
     "corrected, 20 balanced splits": (compare.corrected_t, resample.balanced(KEY, 60, 0.1, 20), 0.0, 0.05),
-    "corrected, balanced splits as many as cases": (compare.corrected_t, resample.balanced(KEY, 60, 0.25, 60), 0.06, 0.1),
+    "corrected, balanced splits as many as cases": (
+        compare.corrected_t,
+        resample.balanced(KEY, 60, 0.25, 60),
+        0.06,
+        0.1,
+    ),
     "five_by_two_t": (compare.five_by_two_t, resample.five_by_two(KEY, 60), 0.02, 0.05),
     "five_by_two_f": (compare.five_by_two_f, resample.five_by_two(KEY, 60), 0.02, 0.05),
     "cv_clt": (compare.cv_clt, resample.k_fold(KEY, 60), 0.02, 0.05),
     "hold_out_t": (compare.hold_out_t, resample.leave_out(KEY, 60, 0.4, 1), 0.02, 0.05),
     "permutation": (partial(compare.permutation, resamples=99), resample.leave_out(KEY, 60, 0.4, 1), 0.02, 0.05),
 }
-"""A test, its plan, and two rates: it is to reject at 5 % no less often than a test of the first rate, and no more often than one of the second."""
+"""A test, its plan, and two rates: it is to reject at 5 % no less often than a test of the first rate, and no more
+often than one of the second.
+"""
 
 
 @pytest.mark.parametrize("name", SIZES)
 def test_how_often_equal_learners_are_told_apart(name):
-    """1000 data sets; each limit is passed by a test of that rate but once in a million. Ten times ten folds, taken for independent, reject in most of them."""
+    """1000 data sets; each limit is passed by a test of that rate but once in a million. Ten times ten folds, taken
+    for independent, reject in most of them.
+    """
     test, plan, least, most = SIZES[name]
     sets = 300 if name == "permutation" else 1000  # SciPy takes a millisecond a set
     rejected = (test(*exchangeable(plan, sets)).p_value < 0.05).sum()
@@ -727,7 +858,13 @@ ONE = pair(leave_out(1))
 FAILED = losses(SECOND.g, leave_out(6), "second", failed=[1, 4])
 ELSEWHERE = losses(SECOND.g, resample.leave_out(OTHER, 20, 0.25, 6), "second")
 FEWER = losses(SECOND.g[:5], leave_out(5), "second")
-EVERY = [compare.paired_t, compare.corrected_t, compare.bayesian_t, compare.probability_greater, compare.probability_interval]
+EVERY = [
+    compare.paired_t,
+    compare.corrected_t,
+    compare.bayesian_t,
+    compare.probability_greater,
+    compare.probability_interval,
+]
 
 
 @pytest.mark.parametrize("test", EVERY)
@@ -737,13 +874,31 @@ EVERY = [compare.paired_t, compare.corrected_t, compare.bayesian_t, compare.prob
         (*ONE, "at least 2 resamplings to compare learners, got 1; ask for more resamples"),
         (FIRST, FAILED, r"got 2 failed of 6 for second on .*row 1: it did not converge; row 4: .*without_failed"),
         (FAILED, FIRST, "got 2 failed of 6 for second"),
-        (FIRST, ELSEWHERE, r"on the same resamplings, got resample.leave_out\(jax.random.key\(0\), .* and resample.leave_out\(jax.random.key\(1\).*; assess both with one plan"),
+        (
+            FIRST,
+            ELSEWHERE,
+            r"on the same resamplings, got resample.leave_out\(jax.random.key\(0\), .* and "
+            r"resample.leave_out\(jax.random.key\(1\).*; assess both with one plan",
+        ),
         (FIRST, FEWER, "on the same resamplings"),
         (FIRST, FAILED.without_failed(), r"on the same resamplings, got .* and .* without 2 failed rows"),
         (FIRST, losses(np.stack([SECOND.g] * 2), leave_out(6), "second"), "on the same resamplings"),
-        (FIRST, losses(SECOND.g, leave_out(6), "second", "absolute"), "one loss for both learners, got squared and absolute; assess both with the same loss"),
+        (
+            FIRST,
+            losses(SECOND.g, leave_out(6), "second", "absolute"),
+            "one loss for both learners, got squared and absolute; assess both with the same loss",
+        ),
     ],
-    ids=["one resampling", "second failed", "first failed", "other splits", "fewer splits", "failed rows left out of one", "more data sets", "other loss"],
+    ids=[
+        "one resampling",
+        "second failed",
+        "first failed",
+        "other splits",
+        "fewer splits",
+        "failed rows left out of one",
+        "more data sets",
+        "other loss",
+    ],
 )
 def test_what_cannot_be_compared_is_refused(test, first, second, message):
     with pytest.raises(ValueError, match=message):
@@ -771,16 +926,32 @@ HALF = np.repeat([[1, 0], [0, 1]], 10, axis=1)
 REFUSED = {
     "bootstrap": (
         resample.bootstrap(KEY, 20, 6),
-        r"got resample.bootstrap\(.*: cases drawn more than once \(a bootstrap\), for which no correction is known; use leave_out or k_fold",
+        r"got resample.bootstrap\(.*: cases drawn more than once \(a bootstrap\), for which no "
+        r"correction is known; use leave_out or k_fold",
     ),
-    "full": (resample.from_weights(np.ones((2, 20)), np.ones((2, 20))), "got given weights: rows tested on cases that they were trained on; use leave_out or k_fold"),
-    "test cases trained on": (resample.from_weights(1 - HALF, np.ones((2, 20))), "rows tested on cases that they were trained on"),
+    "full": (
+        resample.from_weights(np.ones((2, 20)), np.ones((2, 20))),
+        "got given weights: rows tested on cases that they were trained on; use leave_out or k_fold",
+    ),
+    "test cases trained on": (
+        resample.from_weights(1 - HALF, np.ones((2, 20))),
+        "rows tested on cases that they were trained on",
+    ),
     "test cases counted twice": (resample.from_weights(1 - HALF, 2 * HALF), "cases drawn more than once"),
-    "nested_pairs": (resample.nested_pairs(KEY, 20, folds=4), "rows of several kinds in one design; use leave_out or k_fold"),
+    "nested_pairs": (
+        resample.nested_pairs(KEY, 20, folds=4),
+        "rows of several kinds in one design; use leave_out or k_fold",
+    ),
     "paired_halves": (resample.paired_halves(KEY, 40, pairs=2, resamples=3), "rows of several kinds in one design"),
-    "task_instances": (resample.task_instances(40, 5, instances=4), "training sets that do not overlap, which need no correction; use paired_t if"),
+    "task_instances": (
+        resample.task_instances(40, 5, instances=4),
+        "training sets that do not overlap, which need no correction; use paired_t if",
+    ),
     "common test set": (resample.task_instances(40, 5, instances=4, common=True), "training sets that do not overlap"),
-    "no shared case": (resample.from_weights(np.eye(4)[:2], np.eye(4)[2:]), "rows that share no case, which need no correction; use paired_t"),
+    "no shared case": (
+        resample.from_weights(np.eye(4)[:2], np.eye(4)[2:]),
+        "rows that share no case, which need no correction; use paired_t",
+    ),
 }
 
 
@@ -799,7 +970,9 @@ NO_FOLDS = {
     "bootstrap": resample.bootstrap(KEY, 20, 4),
     "balanced": resample.balanced(KEY, 20, 0.25, 20),
     "nested_pairs": resample.nested_pairs(KEY, 20, folds=4),
-    "a fold missing": resample.from_weights(1 - resample.k_fold(KEY, 20, 5).test[1:], resample.k_fold(KEY, 20, 5).test[1:]),
+    "a fold missing": resample.from_weights(
+        1 - resample.k_fold(KEY, 20, 5).test[1:], resample.k_fold(KEY, 20, 5).test[1:]
+    ),
     "blocks with a gap": resample.time_blocks(20, 4, gap=1),
     "task_instances": resample.task_instances(20, 5, 2),
 }
@@ -808,7 +981,9 @@ NO_FOLDS = {
 @pytest.mark.parametrize("plan", NO_FOLDS)
 @pytest.mark.parametrize("test", [compare.k_fold_t, compare.corrected_k_fold_t, compare.cv_clt])
 def test_tests_of_folds_refuse_other_plans(test, plan):
-    with pytest.raises(ValueError, match=r"expected folds, where each repeat tests every case once .*, got .*; use resample.k_fold"):
+    with pytest.raises(
+        ValueError, match=r"expected folds, where each repeat tests every case once .*, got .*; use resample.k_fold"
+    ):
         test(*pair_of_cases(NO_FOLDS[plan]))
 
 
@@ -819,16 +994,28 @@ def test_folds_without_labels_are_folds():
 
 def test_labels_say_which_division_a_row_belongs_to_in_any_order():
     plan, order = resample.k_fold(KEY, 20, 5, 2), np.random.default_rng(0).permutation(10)
-    mixed = Plan(plan.train[order], plan.test[order], "in another order", {name: label[order] for name, label in plan.labels.items()})
+    mixed = Plan(
+        plan.train[order],
+        plan.test[order],
+        "in another order",
+        {name: label[order] for name, label in plan.labels.items()},
+    )
     first, second = pair(plan)
     moved = (losses(one.g[order], mixed, one.learner) for one in (first, second))
-    assert compare.corrected_k_fold_t(*moved).p_value == pytest.approx(compare.corrected_k_fold_t(first, second).p_value)
-    with pytest.raises(ValueError, match="rows that do not test every case once before they test one again; use resample.k_fold"):
+    assert compare.corrected_k_fold_t(*moved).p_value == pytest.approx(
+        compare.corrected_k_fold_t(first, second).p_value
+    )
+    with pytest.raises(
+        ValueError, match="rows that do not test every case once before they test one again; use resample.k_fold"
+    ):
         compare.corrected_k_fold_t(*pair(replace(mixed, labels={})))
 
 
 def test_cv_clt_refuses_repeats_and_means_of_rows():
-    with pytest.raises(ValueError, match=r"expected one division into folds, got 2 \(resample.k_fold.*\); use repeats=1, or corrected_k_fold_t"):
+    with pytest.raises(
+        ValueError,
+        match=r"expected one division into folds, got 2 \(resample.k_fold.*\); use repeats=1, or corrected_k_fold_t",
+    ):
         compare.cv_clt(*pair_of_cases(resample.k_fold(KEY, 20, 5, 2)))
     with pytest.raises(ValueError, match="expected the losses of every case, got the means of rows only"):
         compare.cv_clt(*pair(resample.k_fold(KEY, 20, 5)))
@@ -840,7 +1027,9 @@ NO_FIVE = {
     "five folds twice": resample.k_fold(KEY, 20, 5, 2),
     "four times two folds": resample.k_fold(KEY, 20, 2, 4),
     "labels of others": replace(FIVE, labels={"repeat": np.tile(np.arange(5), 2), "fold": np.repeat([0, 1], 5)}),
-    "six repeats": replace(FIVE, labels={"repeat": np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 5]), "fold": FIVE.labels["fold"]}),
+    "six repeats": replace(
+        FIVE, labels={"repeat": np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 5]), "fold": FIVE.labels["fold"]}
+    ),
     "splits": leave_out(10),
 }
 
@@ -848,13 +1037,19 @@ NO_FIVE = {
 @pytest.mark.parametrize("plan", NO_FIVE)
 @pytest.mark.parametrize("test", [compare.five_by_two_t, compare.five_by_two_f])
 def test_tests_of_five_by_two_refuse_other_plans(test, plan):
-    with pytest.raises(ValueError, match=r"expected 10 rows with the labels repeat and fold, five times two halves, got .*; use resample.five_by_two"):
+    with pytest.raises(
+        ValueError,
+        match=r"expected 10 rows with the labels repeat and fold, five times two halves, got .*; "
+        r"use resample.five_by_two",
+    ):
         test(*pair(NO_FIVE[plan]))
 
 
 def test_bayesian_t_refuses_a_negative_region_and_what_the_corrected_t_does():
     for rope in (-0.1, math.nan):
-        with pytest.raises(ValueError, match=f"expected a half-width of 0 or more for the region of practical equivalence, got {rope}"):
+        with pytest.raises(
+            ValueError, match=f"expected a half-width of 0 or more for the region of practical equivalence, got {rope}"
+        ):
             compare.bayesian_t(FIRST, SECOND, rope)
     for plan, message in REFUSED.values():
         with pytest.raises(ValueError, match=message):
@@ -862,8 +1057,16 @@ def test_bayesian_t_refuses_a_negative_region_and_what_the_corrected_t_does():
 
 
 def test_the_interval_of_the_probability_refuses_rows_of_a_design():
-    for plan in (resample.k_fold(KEY, 20, 5), FIVE, resample.task_instances(20, 2, 4), resample.balanced(KEY, 20, 0.25, 5)):
-        with pytest.raises(ValueError, match="expected rows that are drawn independently of each other, got .*, whose rows belong to one design"):
+    for plan in (
+        resample.k_fold(KEY, 20, 5),
+        FIVE,
+        resample.task_instances(20, 2, 4),
+        resample.balanced(KEY, 20, 0.25, 5),
+    ):
+        with pytest.raises(
+            ValueError,
+            match="expected rows that are drawn independently of each other, got .*, whose rows belong to one design",
+        ):
             compare.probability_interval(*pair(plan))
     with pytest.raises(ValueError, match="level between 0 and 1, got 1.0"):
         compare.probability_interval(FIRST, SECOND, 1.0)
@@ -874,7 +1077,11 @@ NO_ROW = {
     "no such row": (leave_out(4), {"row": 4}, "got row=4 of 4"),
     "below 0": (leave_out(4), {"row": -1}, "got row=-1 of 4"),
     "trained on": (resample.full(20), {}, "held out of the training, got some that were trained on"),
-    "weight 2": (resample.from_weights(np.eye(1, 20), 2 - 2 * np.eye(1, 20)), {}, "got some that count more than once; give test weights of 0 and 1"),
+    "weight 2": (
+        resample.from_weights(np.eye(1, 20), 2 - 2 * np.eye(1, 20)),
+        {},
+        "got some that count more than once; give test weights of 0 and 1",
+    ),
 }
 
 
@@ -892,16 +1099,24 @@ def test_tests_of_one_row_refuse_what_they_cannot_count(test):
         test(*pair(ONE_ROW))
     weights = np.zeros((2, 1, 20), np.uint8)
     weights[0, 0, :5], weights[1, 0, :6] = 1, 1
-    with pytest.raises(ValueError, match=r"5 to 6 of them in different data sets; take one at a time, as in losses\[q\]"):
+    with pytest.raises(
+        ValueError, match=r"5 to 6 of them in different data sets; take one at a time, as in losses\[q\]"
+    ):
         test(*pair_of_cases(resample.from_weights(1 - weights, weights), sets=2, loss="zero_one"))
     if test is not compare.mcnemar:
-        with pytest.raises(ValueError, match="expected at least 2 test cases held out of the training, got 1; leave more of them out"):
+        with pytest.raises(
+            ValueError, match="expected at least 2 test cases held out of the training, got 1; leave more of them out"
+        ):
             test(*pair_of_cases(resample.leave_one_out(20), loss="zero_one"), row=3)
 
 
 def test_what_cannot_be_asked_of_one_row_is_refused():
     first, second = pair_of_cases(ONE_ROW)
-    with pytest.raises(ValueError, match=r"expected losses of 0 and 1 for McNemar's test, got .* \(squared\); use the loss zero_one, or hold_out_t"):
+    with pytest.raises(
+        ValueError,
+        match=r"expected losses of 0 and 1 for McNemar's test, got .* \(squared\); "
+        r"use the loss zero_one, or hold_out_t",
+    ):
         compare.mcnemar(first, second)
     with pytest.raises(ValueError, match="expected the kind mid-p, exact, chi2 or continuity, got 'midp'"):
         compare.mcnemar(first, second, "midp")
@@ -920,7 +1135,9 @@ def score_losses(plan, scores, learner):
 
 
 def test_tests_are_those_of_mlxtend():
-    """Its tests of splits that it draws itself; it has no corrected t, and its McNemar continuity correction goes below 0."""
+    """Its tests of splits that it draws itself; it has no corrected t, and its McNemar continuity correction goes
+    below 0.
+    """
     from mlxtend import evaluate
 
     x, y = load_iris(return_X_y=True)
@@ -928,19 +1145,42 @@ def test_tests_are_those_of_mlxtend():
     n = len(y)
 
     def assessed(plan):
-        return (score_losses(plan, [m.fit(x[a > 0], y[a > 0]).score(x[b > 0], y[b > 0]) for a, b in zip(plan.train, plan.test, strict=True)], repr(m)) for m in models)
+        return (
+            score_losses(
+                plan,
+                [
+                    m.fit(x[a > 0], y[a > 0]).score(x[b > 0], y[b > 0])
+                    for a, b in zip(plan.train, plan.test, strict=True)
+                ],
+                repr(m),
+            )
+            for m in models
+        )
 
     draw = np.random.RandomState(1)
-    halves = [half for _ in range(5) for half in train_test_split(np.arange(n), test_size=0.5, random_state=draw.randint(low=0, high=32767))]
+    halves = [
+        half
+        for _ in range(5)
+        for half in train_test_split(np.arange(n), test_size=0.5, random_state=draw.randint(low=0, high=32767))
+    ]
     train = np.array([np.isin(np.arange(n), half) for half in halves], np.uint8)
     plan = Plan(train, 1 - train, "halves of mlxtend", FIVE.labels)
     first, second = assessed(plan)
-    for test, peer in ((compare.five_by_two_t, evaluate.paired_ttest_5x2cv), (compare.five_by_two_f, evaluate.combined_ftest_5x2cv)):
+    for test, peer in (
+        (compare.five_by_two_t, evaluate.paired_ttest_5x2cv),
+        (compare.five_by_two_f, evaluate.combined_ftest_5x2cv),
+    ):
         got = test(first, second)
         np.testing.assert_allclose([got.statistic, got.p_value], peer(*models, x, y, random_seed=1), rtol=1e-9)
-    test = np.array([np.isin(np.arange(n), part) for _, part in KFold(10, shuffle=True, random_state=1).split(x)], np.uint8)
+    test = np.array(
+        [np.isin(np.arange(n), part) for _, part in KFold(10, shuffle=True, random_state=1).split(x)], np.uint8
+    )
     got = compare.k_fold_t(*assessed(Plan(1 - test, test, "folds of mlxtend")))
-    np.testing.assert_allclose([got.statistic, got.p_value], evaluate.paired_ttest_kfold_cv(*models, x, y, cv=10, shuffle=True, random_seed=1), rtol=1e-9)
+    np.testing.assert_allclose(
+        [got.statistic, got.p_value],
+        evaluate.paired_ttest_kfold_cv(*models, x, y, cv=10, shuffle=True, random_seed=1),
+        rtol=1e-9,
+    )
     table = np.array([[5, 3], [11, 7]])
     pair_of = table_of(7, 11, 3, 5)
     assert compare.mcnemar(*pair_of, "exact").p_value == pytest.approx(evaluate.mcnemar(table, exact=True)[1])

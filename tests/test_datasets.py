@@ -11,7 +11,7 @@ import scipy.sparse
 import sklearn.datasets
 from sklearn.utils import Bunch
 
-from jaxgen import datasets
+from jaxgen import datasets, delve
 
 pytestmark = pytest.mark.one_device
 
@@ -28,7 +28,14 @@ def houses(n: int = 30, **columns) -> pd.DataFrame:
     rng = np.random.default_rng(1)
     colour = np.array(["red", "green", "blue"])[np.arange(n) % 3]
     return pd.DataFrame(
-        {"area": rng.normal(100, 20, n).round(1), "colour": colour, "garden": np.arange(n) % 2 == 0, "rooms": rng.integers(1, 7, n), "price": rng.normal(size=n).round(2)} | columns
+        {
+            "area": rng.normal(100, 20, n).round(1),
+            "colour": colour,
+            "garden": np.arange(n) % 2 == 0,
+            "rooms": rng.integers(1, 7, n),
+            "price": rng.normal(size=n).round(2),
+        }
+        | columns
     )
 
 
@@ -49,11 +56,19 @@ BUNDLED = [  # function, scikit-learn's loader, x, cases per class, classes
     (datasets.diabetes, lambda: sklearn.datasets.load_diabetes(scaled=False), (442, 10), None, ()),
     (datasets.breast_cancer, sklearn.datasets.load_breast_cancer, (569, 30), [212, 357], ("malignant", "benign")),
     (datasets.wine, sklearn.datasets.load_wine, (178, 13), [59, 71, 48], ("class_0", "class_1", "class_2")),
-    (datasets.digits, sklearn.datasets.load_digits, (1797, 61), [178, 182, 177, 183, 181, 182, 181, 179, 174, 180], tuple("0123456789")),
+    (
+        datasets.digits,
+        sklearn.datasets.load_digits,
+        (1797, 61),
+        [178, 182, 177, 183, 181, 182, 181, 179, 174, 180],
+        tuple("0123456789"),
+    ),
 ]
 
 
-@pytest.mark.parametrize(("function", "loader", "shape", "counts", "classes"), BUNDLED, ids=[row[0].__name__ for row in BUNDLED])
+@pytest.mark.parametrize(
+    ("function", "loader", "shape", "counts", "classes"), BUNDLED, ids=[row[0].__name__ for row in BUNDLED]
+)
 def test_bundled_sets_are_those_of_scikit_learn(function, loader, shape, counts, classes):
     data, bunch = function(), loader()
     kept = np.ptp(bunch.data, axis=0) > 0
@@ -146,7 +161,9 @@ def test_labels_become_zeros_and_ones(labels, task, classes, shape):
     data = datasets.from_arrays(X.reshape(2, 15, 3) if shape[0] == 2 else X, labels.reshape(shape), task=task)
     assert (data.task, data.classes) == ("classification", classes)
     assert data.y.shape == (*data.x.shape[:-1], len(classes))
-    expected = [[float(str(int(label) if isinstance(label, float) else label) == name) for name in classes] for label in labels]
+    expected = [
+        [float(str(int(label) if isinstance(label, float) else label) == name) for name in classes] for label in labels
+    ]
     np.testing.assert_array_equal(data.y.reshape(30, -1), expected)
 
 
@@ -197,8 +214,13 @@ def test_only_levels_that_occur_count():
 
 def test_levels_of_several_kinds_or_of_numbers():
     assert datasets.from_frame(houses(colour=["red", 2, "x"] * 10), "price").names[1:3] == ("colour=red", "colour=x")
-    assert datasets.from_frame(houses(colour=pd.Categorical([10, 9, 2] * 10)), "price").names[1:3] == ("colour=9", "colour=10")
-    assert datasets.from_frame(houses(colour=["red", "1", "2"] * 10).iloc[1:].astype({"colour": "category"}), "price").names[1:3] == ("colour=2", "colour=red")
+    assert datasets.from_frame(houses(colour=pd.Categorical([10, 9, 2] * 10)), "price").names[1:3] == (
+        "colour=9",
+        "colour=10",
+    )
+    assert datasets.from_frame(
+        houses(colour=["red", "1", "2"] * 10).iloc[1:].astype({"colour": "category"}), "price"
+    ).names[1:3] == ("colour=2", "colour=red")
 
 
 def test_a_single_level_is_a_constant_column():
@@ -261,10 +283,17 @@ def test_a_csv_file_equals_the_frame_equals_the_arrays(tmp_path):
     data = datasets.from_frame(frame, "price")
     equal(datasets.read_csv(tmp_path / "houses.csv", "price"), data)
     equal(datasets.read_csv(str(tmp_path / "houses.tsv"), "price", sep="\t", decimal=","), data)
-    x = np.column_stack([frame["area"], frame["colour"] == "green", frame["colour"] == "red", frame["garden"], frame["rooms"]])
-    frame.to_csv(tmp_path / "numbered.csv", header=["area", "colour", "garden", "rooms", "price"], index_label=False)  # as R writes it: no name for the row numbers
+    x = np.column_stack(
+        [frame["area"], frame["colour"] == "green", frame["colour"] == "red", frame["garden"], frame["rooms"]]
+    )
+    frame.to_csv(
+        tmp_path / "numbered.csv", header=["area", "colour", "garden", "rooms", "price"], index_label=False
+    )  # as R writes it: no name for the row numbers
     equal(datasets.read_csv(tmp_path / "numbered.csv", "price"), data)
-    equal(datasets.from_arrays(x, frame["price"], ["area", "colour=green", "colour=red", "garden", "rooms"], "price"), data)
+    equal(
+        datasets.from_arrays(x, frame["price"], ["area", "colour=green", "colour=red", "garden", "rooms"], "price"),
+        data,
+    )
 
 
 # --- DELVE files
@@ -291,7 +320,13 @@ I .33 1 7 @1
 M 4.4E-1 0 10
 F 0.425 1 8
 """
-VALUES = [[0, 1, 0.455, 1, 15], [0, 0, 0.53, 0, 9], [1, 0, 0.33, 1, 7], [0, 1, 0.44, 0, 10], [0, 0, 0.425, 1, 8]]  # sex=I, sex=M, ...; F is the reference level
+VALUES = [
+    [0, 1, 0.455, 1, 15],
+    [0, 0, 0.53, 0, 9],
+    [1, 0, 0.33, 1, 7],
+    [0, 1, 0.44, 0, 10],
+    [0, 0, 0.425, 1, 8],
+]  # sex=I, sex=M, ...; F is the reference level
 
 
 def write(folder: Path, data: str = CASES, spec: str | None = SPEC, name: str = "Dataset") -> Path:
@@ -303,21 +338,26 @@ def write(folder: Path, data: str = CASES, spec: str | None = SPEC, name: str = 
 
 
 def test_delve_file_with_its_specification(tmp_path):
-    data = datasets.read_delve(write(tmp_path))
+    data = delve.read_data(write(tmp_path))
     np.testing.assert_array_equal(np.column_stack([data.x, data.y]), VALUES)
     assert data.names == ("sex=I", "sex=M", "length", "shells")
     assert (data.target, data.task) == ("rings", "regression")
 
 
 def test_delve_file_gzipped_or_with_a_commented_header_or_given_specification(tmp_path):
-    plain = datasets.read_delve(write(tmp_path))
+    plain = delve.read_data(write(tmp_path))
     (tmp_path / "Dataset.data.gz").write_bytes(gzip.compress(CASES.encode()))
-    equal(datasets.read_delve(tmp_path / "Dataset.data.gz"), plain)
+    equal(delve.read_data(tmp_path / "Dataset.data.gz"), plain)
     lines = SPEC.splitlines()
-    equal(datasets.read_delve(write(tmp_path, spec="\n".join(f"#{line}" if ":" in line and "#" not in line else line for line in lines))), plain)
+    equal(
+        delve.read_data(
+            write(tmp_path, spec="\n".join(f"#{line}" if ":" in line and "#" not in line else line for line in lines))
+        ),
+        plain,
+    )
     other = tmp_path / "other.spec"
     other.write_text(SPEC.replace("rings", "age"))
-    assert datasets.read_delve(tmp_path / "Dataset.data", spec=str(other)).target == "age"
+    assert delve.read_data(tmp_path / "Dataset.data", spec=str(other)).target == "age"
 
 
 DELVE_TARGETS = [  # target -> name, task, classes
@@ -330,20 +370,24 @@ DELVE_TARGETS = [  # target -> name, task, classes
 ]
 
 
-@pytest.mark.parametrize(("target", "name", "task", "classes"), DELVE_TARGETS, ids=[str(row[0]) for row in DELVE_TARGETS])
+@pytest.mark.parametrize(
+    ("target", "name", "task", "classes"), DELVE_TARGETS, ids=[str(row[0]) for row in DELVE_TARGETS]
+)
 def test_delve_target_by_name_or_number(tmp_path, target, name, task, classes):
-    data = datasets.read_delve(write(tmp_path), target=target)
+    data = delve.read_data(write(tmp_path), target=target)
     assert (data.target, data.task, data.classes) == (name, task, classes)
 
 
-@pytest.mark.parametrize("spec", [None, "cases: all\ninputs: 1 2\ntargets: 3\norder: retain\n"], ids=["no specification", "Prototask.spec"])
+@pytest.mark.parametrize(
+    "spec", [None, "cases: all\ninputs: 1 2\ntargets: 3\norder: retain\n"], ids=["no specification", "Prototask.spec"]
+)
 def test_prototask_file_ends_with_its_target(tmp_path, spec):
     table = numbers(20)
     path = write(tmp_path, "\n".join(" ".join(map(repr, map(float, row))) for row in table), spec, "Prototask")
-    data = datasets.read_delve(path)
+    data = delve.read_data(path)
     np.testing.assert_array_equal(np.column_stack([data.x, data.y]), table)
     assert (data.names, data.target) == (("1", "2"), "3")
-    np.testing.assert_array_equal(datasets.read_delve(path, target=1).y[:, 0], table[:, 0])
+    np.testing.assert_array_equal(delve.read_data(path, target=1).y[:, 0], table[:, 0])
 
 
 # --- OpenML
@@ -368,7 +412,10 @@ def ask(monkeypatch, fetch, **options):
 def test_openml_is_the_frame_that_it_sends(monkeypatch):
     equal(ask(monkeypatch, offers()), datasets.from_frame(houses(), "price"))
     equal(ask(monkeypatch, offers(), target="colour", version=2), datasets.from_frame(houses(), "colour"))
-    equal(ask(monkeypatch, offers(targets=()), target="rooms", task="classification"), datasets.from_frame(houses(), "rooms", task="classification"))
+    equal(
+        ask(monkeypatch, offers(targets=()), target="rooms", task="classification"),
+        datasets.from_frame(houses(), "rooms", task="classification"),
+    )
 
 
 def test_openml_asks_for_a_frame_of_that_version(monkeypatch):
@@ -378,12 +425,28 @@ def test_openml_asks_for_a_frame_of_that_version(monkeypatch):
 
 
 OPENML = {  # what fetch_openml does -> exception, message
-    "no network": (offers(error=urllib.error.URLError("no route to host")), OSError, "expected an answer from openml.org, got URLError .*check the network"),
+    "no network": (
+        offers(error=urllib.error.URLError("no route to host")),
+        OSError,
+        "expected an answer from openml.org, got URLError .*check the network",
+    ),
     "time out": (offers(error=TimeoutError("slow")), OSError, "got TimeoutError"),
-    "unknown set": (offers(error=ValueError("No active dataset houses found.")), ValueError, "OpenML houses: No active dataset"),
-    "no target": (offers(targets=()), ValueError, "OpenML houses: expected a set with one target of its own, got 0; name the target among area, colour"),
+    "unknown set": (
+        offers(error=ValueError("No active dataset houses found.")),
+        ValueError,
+        "OpenML houses: No active dataset",
+    ),
+    "no target": (
+        offers(targets=()),
+        ValueError,
+        "OpenML houses: expected a set with one target of its own, got 0; name the target among area, colour",
+    ),
     "two targets": (offers(targets=("price", "rooms")), ValueError, "got 2"),
-    "missing value": (offers(houses(rooms=spoil(list(range(30)), 4, None))), ValueError, "OpenML houses: expected no missing value, got 1 in column 'rooms', the first in row 4"),
+    "missing value": (
+        offers(houses(rooms=spoil(list(range(30)), 4, None))),
+        ValueError,
+        "OpenML houses: expected no missing value, got 1 in column 'rooms', the first in row 4",
+    ),
 }
 
 
@@ -412,8 +475,8 @@ def csv(text="a,b,y\n1,2,3\n4,5,7\n", target="y", **options):
     return call
 
 
-def delve(data=CASES, spec=SPEC, **options):
-    return lambda folder: datasets.read_delve(write(folder, data, spec), **options)
+def delve_file(data=CASES, spec=SPEC, **options):
+    return lambda folder: delve.read_data(write(folder, data, spec), **options)
 
 
 def put(value, dtype=np.float64) -> np.ndarray:
@@ -433,7 +496,11 @@ BAD_ARRAYS = [
     ("x [N]", arrays(X[:, 0]), r"x \[N, D\].*got \[30\]; give one row per case"),
     ("x a number", arrays(1.0, 2.0), r"got \[\]"),
     ("x None", arrays(None), r"x \[N, D\].*got \[\]"),
-    ("text in x", arrays(put("high", object)), "expected numbers, got 'high' in column 'x1', row 2: text where a number is needed"),
+    (
+        "text in x",
+        arrays(put("high", object)),
+        "expected numbers, got 'high' in column 'x1', row 2: text where a number is needed",
+    ),
     ("str x", arrays(put("high", str), names="abc"), "got 'high' in column 'b', row 2"),
     ("str in Q", arrays(np.stack([X, put("high", object)]), np.stack([Y, Y])), "got 'high' in column 'x1', row 2"),
     ("number too large", arrays(put(10**400, object)), "expected numbers, got '10+' in column 'x1', row 2"),
@@ -443,22 +510,50 @@ BAD_ARRAYS = [
     ("infinity in x", arrays(put(np.inf)), "got inf in x, column 1"),
     ("NaN in y", arrays(y=spoil(Y, 3, np.nan), target="price"), "got nan in y, column 0 \\('price'\\), case 3"),
     ("infinity in y", arrays(y=spoil(Y, 3, -np.inf)), "got -inf in y"),
-    ("NaN in labels", arrays(y=spoil(np.arange(30) % 2, 3, np.nan), task="classification"), "as labels, got nan for 'y' in row 3"),
+    (
+        "NaN in labels",
+        arrays(y=spoil(np.arange(30) % 2, 3, np.nan), task="classification"),
+        "as labels, got nan for 'y' in row 3",
+    ),
     ("infinite label", arrays(y=spoil(np.arange(30) % 2, 3, np.inf), task="classification"), "as labels, got inf"),
     ("None in labels", arrays(y=spoil(["a", "b"] * 15, 3, None)), "as labels, got None for 'y' in row 3"),
-    ("half a label", arrays(y=spoil(np.arange(30) % 2, 3, 0.5), task="classification"), "whole numbers as labels, got 0.5 for 'y' in row 3"),
+    (
+        "half a label",
+        arrays(y=spoil(np.arange(30) % 2, 3, 0.5), task="classification"),
+        "whole numbers as labels, got 0.5 for 'y' in row 3",
+    ),
     ("single class", arrays(y=["a"] * 30), "2 to 20 classes, got 1 in 'y', the first 'a'; choose another target"),
-    ("too many classes", arrays(y=Y.astype(str)), "2 to 20 classes, got 30 in 'y'.*convert numbers that were read as texts"),
+    (
+        "too many classes",
+        arrays(y=Y.astype(str)),
+        "2 to 20 classes, got 30 in 'y'.*convert numbers that were read as texts",
+    ),
     ("labels [N, K]", arrays(y=np.eye(30)[:, :2], task="classification"), r"one label per case.*got \[30, 2\].*argmax"),
-    ("constant x", arrays(put(7.0)[[2] * 30]), r"got -?[\d.]+ in every row of column 'x0' \(3 such columns\); give inputs that vary"),
-    ("constant column", arrays(np.insert(X, 1, 7.0, axis=1)), "inputs that vary, got 7 in every row of column 'x1' .*constant='drop'"),
+    (
+        "constant x",
+        arrays(put(7.0)[[2] * 30]),
+        r"got -?[\d.]+ in every row of column 'x0' \(3 such columns\); give inputs that vary",
+    ),
+    (
+        "constant column",
+        arrays(np.insert(X, 1, 7.0, axis=1)),
+        "inputs that vary, got 7 in every row of column 'x1' .*constant='drop'",
+    ),
     ("all dropped", arrays(np.ones((30, 3)), constant="drop"), "give inputs that vary"),
     ("constant y", arrays(y=np.full(30, 3.5), target="price"), "target that varies, got 3.5 for 'price' in every row"),
     ("constant y in a set", arrays(np.stack([X, X]), np.stack([Y, 0 * Y])), "target that varies, got 0"),
-    ("sparse", arrays(scipy.sparse.csr_matrix(X)), r"dense array for x, got a sparse csr_matrix; convert it with .toarray\(\)"),
+    (
+        "sparse",
+        arrays(scipy.sparse.csr_matrix(X)),
+        r"dense array for x, got a sparse csr_matrix; convert it with .toarray\(\)",
+    ),
     ("complex", arrays(X + 1j), "real numbers in x, got complex128"),
     ("complex y", arrays(y=Y + 1j), "real numbers in y, got complex128"),
-    ("dates", arrays(np.full((30, 3), np.datetime64("2020-01-01"))), r"real numbers in x, got datetime64\[D\].*days since a date"),
+    (
+        "dates",
+        arrays(np.full((30, 3), np.datetime64("2020-01-01"))),
+        r"real numbers in x, got datetime64\[D\].*days since a date",
+    ),
     ("bytes", arrays(y=np.array([b"a", b"b"] * 15)), r"real numbers in y, got \|S1"),
     ("ragged", arrays([[1.0, 2.0], [3.0]], [1.0, 2.0]), "rows of equal length in x"),
     ("masked", arrays(np.ma.masked_less(X, 0)), r"no missing value in x, got \d+ masked ones"),
@@ -469,73 +564,179 @@ BAD_ARRAYS = [
     ("index", arrays(pd.DataFrame(X), pd.Series(Y)[::-1]), "same index in the same order"),
 ]
 BAD_FRAMES = [
-    ("unknown target", frame("prize"), "among the columns area, colour, garden, rooms, price, got 'prize'; did you mean 'price'"),
+    (
+        "unknown target",
+        frame("prize"),
+        "among the columns area, colour, garden, rooms, price, got 'prize'; did you mean 'price'",
+    ),
     ("strange target", frame("zzz"), "got 'zzz'; name one of them"),
-    ("columns twice", lambda folder: datasets.from_frame(pd.concat([houses(), houses()], axis=1), "price"), "different names, got 'area' 2 times"),
-    ("no rows", lambda folder: datasets.from_frame(houses()[:0], "price"), "at least two rows.*got 0 rows of 5 columns"),
-    ("target alone", lambda folder: datasets.from_frame(houses()[["price"]], "price"), "one input and the target, got 30 rows of 1 columns"),
+    (
+        "columns twice",
+        lambda folder: datasets.from_frame(pd.concat([houses(), houses()], axis=1), "price"),
+        "different names, got 'area' 2 times",
+    ),
+    (
+        "no rows",
+        lambda folder: datasets.from_frame(houses()[:0], "price"),
+        "at least two rows.*got 0 rows of 5 columns",
+    ),
+    (
+        "target alone",
+        lambda folder: datasets.from_frame(houses()[["price"]], "price"),
+        "one input and the target, got 30 rows of 1 columns",
+    ),
     ("NaN", frame(area=spoil(X[:, 0], 5, np.nan)), "no missing value, got 1 in column 'area', the first in row 5"),
     ("infinity", frame(area=spoil(X[:, 0], 5, np.inf)), "finite numbers, got inf in x, column 0 \\('area'\\), case 5"),
-    ("missing text", frame(colour=spoil(["red", "blue"] * 15, 5, None)), "missing value, got 1 in column 'colour', the first in row 5"),
+    (
+        "missing text",
+        frame(colour=spoil(["red", "blue"] * 15, 5, None)),
+        "missing value, got 1 in column 'colour', the first in row 5",
+    ),
     ("missing target", frame(price=spoil(Y, 5, np.nan)), "missing value, got 1 in column 'price', the first in row 5"),
-    ("missing nullable", frame(rooms=pd.array(spoil(list(range(30)), 5, None), dtype="Int64")), "missing value, got 1 in column 'rooms', the first in row 5"),
-    ("dates", frame(sold=pd.date_range("2020-01-01", periods=30)), "numbers or texts, got dates in column 'sold'; convert them"),
+    (
+        "missing nullable",
+        frame(rooms=pd.array(spoil(list(range(30)), 5, None), dtype="Int64")),
+        "missing value, got 1 in column 'rooms', the first in row 5",
+    ),
+    (
+        "dates",
+        frame(sold=pd.date_range("2020-01-01", periods=30)),
+        "numbers or texts, got dates in column 'sold'; convert them",
+    ),
     ("durations", frame(sold=pd.to_timedelta(np.arange(30), unit="D")), "got dates in column 'sold'"),
     ("periods", frame(sold=pd.period_range("2020-01", periods=30, freq="M")), "got dates in column 'sold'"),
     ("dates as texts", frame(sold=["2020-01-01", "2020-02-01", "2020-03-01"] * 10), "got dates in column 'sold'"),
     ("dates as objects", frame(sold=list(pd.date_range("2020-01-01", periods=30).date)), "got dates in column 'sold'"),
     ("dates as target", frame("sold", sold=pd.date_range("2020-01-01", periods=30)), "got dates in column 'sold'"),
-    ("number column spoiled", frame(area=spoil([str(i) for i in range(30)], 5, "n.k.")), "as in most rows, got 'n.k.' in column 'area', row 5: text where a number is needed"),
-    ("few numbers spoiled", frame(rooms=spoil([1, 2, 3] * 10, 5, "many")), "got 'many' in column 'rooms', row 5: text where a number is needed"),
+    (
+        "number column spoiled",
+        frame(area=spoil([str(i) for i in range(30)], 5, "n.k.")),
+        "as in most rows, got 'n.k.' in column 'area', row 5: text where a number is needed",
+    ),
+    (
+        "few numbers spoiled",
+        frame(rooms=spoil([1, 2, 3] * 10, 5, "many")),
+        "got 'many' in column 'rooms', row 5: text where a number is needed",
+    ),
     ("target spoiled", frame(price=spoil(list(range(30)), 5, "n.k.")), "got 'n.k.' in column 'price', row 5"),
     ("text as number", frame("colour", {"task": "regression"}), "got 'red' in column 'colour', row 0"),
     (
         "identifier",
         frame(street=[f"street {i}" for i in range(30)]),
-        "a few levels, got 30 different texts in the 30 rows of column 'street', the first 'street 0'; leave an identifier out",
+        "a few levels, got 30 different texts in the 30 rows of column 'street', the first 'street "
+        "0'; leave an identifier out",
     ),
-    ("identifier as target", frame("street", street=[f"street {i}" for i in range(30)]), "2 to 20 classes, got 30 in 'street'"),
+    (
+        "identifier as target",
+        frame("street", street=[f"street {i}" for i in range(30)]),
+        "2 to 20 classes, got 30 in 'street'",
+    ),
     ("constant column", frame(area=3), "got 3 in every row of column 'area'"),
     ("constant text", frame(colour="red"), "got 1 in every row of column 'colour=red'"),
     ("constant target", frame(price=3), "got 3 for 'price' in every row"),
     ("single class", frame("colour", colour="red"), "got 1 in 'colour', the first 'red'"),
     ("complex", frame(area=X[:, 0] + 1j), "real numbers in x, got complex128"),
-    ("name of a level taken", lambda folder: datasets.from_frame(houses().assign(**{"colour=red": X[:, 0]}), "price"), "different names, got 'colour=red' 2 times"),
+    (
+        "name of a level taken",
+        lambda folder: datasets.from_frame(houses().assign(**{"colour=red": X[:, 0]}), "price"),
+        "different names, got 'colour=red' 2 times",
+    ),
 ]
 BAD_FILES = [
     ("csv: empty", csv(""), "table.csv: expected a header and rows, got an empty file"),
     ("csv: header only", csv("a,b,y\n"), "table.csv: expected at least two rows, one input and the target, got 0 rows"),
     ("csv: unknown target", csv(target="z"), "table.csv: expected a target among the columns a, b, y, got 'z'"),
     ("csv: other separator", csv("a;y\n1;2\n3;4\n"), "table.csv: expected a target among the columns a;y, got 'y'"),
-    ("csv: too many values", csv("a,y\n1,2\n1,2,3\n"), r"table.csv: expected a table, got what pandas.read_csv cannot read \(.*Expected 2 fields in line 3, saw 3"),
-    ("csv: separator at the end", csv("a,b,y\n1,2,3,\n4,5,6,\n"), "table.csv: expected 3 values in every row, one per name in the header, got more"),
+    (
+        "csv: too many values",
+        csv("a,y\n1,2\n1,2,3\n"),
+        r"table.csv: expected a table, got what pandas.read_csv cannot read \(.*Expected 2 fields in line 3, saw 3",
+    ),
+    (
+        "csv: separator at the end",
+        csv("a,b,y\n1,2,3,\n4,5,6,\n"),
+        "table.csv: expected 3 values in every row, one per name in the header, got more",
+    ),
     ("csv: row names", csv("a,b,y\nr,1,2,3\ns,4,5,7\n"), "table.csv: expected 3 values in every row.*index_col=0"),
-    ("csv: too few values", csv("a,b,y\n1,2,3\n4,5\n"), "table.csv: expected no missing value, got 1 in column 'y', the first in row 1"),
+    (
+        "csv: too few values",
+        csv("a,b,y\n1,2,3\n4,5\n"),
+        "table.csv: expected no missing value, got 1 in column 'y', the first in row 1",
+    ),
     ("csv: no text", csv(b"a,y\n\xff\xfe,1\n"), "table.csv: expected a table.*utf-8.*encoding"),
     ("csv: unknown column", csv(usecols=["a", "q", "y"]), "table.csv: expected a table.*do not match columns"),
-    ("csv: text", csv("a,y\n1,2\n2,3\nx,4\n3,5\n"), "table.csv: expected numbers, as in most rows, got 'x' in column 'a', row 2"),
-    ("delve: missing value", delve(CASES.replace("0.53", "?")), r"Dataset.data: expected no missing value, got 1 '\?' in column 'length', the first in row 1"),
-    ("delve: missing level", delve(CASES.replace("I", "?")), r"got 1 '\?' in column 'sex', the first in row 2"),
-    ("delve: text", delve(CASES.replace("0.53", "long")), "Dataset.data: expected numbers, got 'long' in column 'length', row 1"),
-    ("delve: NaN", delve(CASES.replace("0.53", "nan")), "Dataset.data: expected no missing value, got 1 in column 'length', the first in row 1"),
-    ("delve: unknown level", delve(CASES.replace("I", "X")), "Dataset.data: expected one of M, F, I in column 'sex', got 'X' in row 2"),
-    ("delve: short case", delve(CASES.replace("0.53", "")), "Dataset.data: expected 4 values per case, one per attribute, got 3 in row 1"),
-    ("delve: no cases", delve("# nothing\n"), "Dataset.data: expected one case per line, got none"),
-    ("delve: no specification", delve(spec=None), "Dataset.data: expected numbers, got 'M' in column '1', row 0"),
-    ("delve: unknown target", delve(target="ring"), "Dataset.data: expected a target among the columns sex, length, shells, rings, got 'ring'; did you mean 'rings'"),
-    ("delve: target 0", delve(target=0), "Dataset.data: expected a target among the attributes 1 to 4, got 0"),
-    ("delve: target 5", delve(target=5), "attributes 1 to 4, got 5"),
-    ("delve: numbering", delve(spec=SPEC.replace("  3 ", "  5 ")), "letter and range of attribute 3 in .*Dataset.spec, got '5 shells u 0 1'"),
-    ("delve: no letter", delve(spec=SPEC.replace("length   u  [0,Inf)", "length")), "attribute 2 in .*Dataset.spec, got '2 length'"),
-    ("delve: names twice", delve(spec=SPEC.replace("shells", "length")), "Dataset.data: expected different names, got 'length' 2 times"),
-    ("delve: constant", delve(CASES.replace(" 0 ", " 1 ")), "Dataset.data: expected inputs that vary, got 1 in every row of column 'shells'"),
+    (
+        "csv: text",
+        csv("a,y\n1,2\n2,3\nx,4\n3,5\n"),
+        "table.csv: expected numbers, as in most rows, got 'x' in column 'a', row 2",
+    ),
+    (
+        "delve: missing value",
+        delve_file(CASES.replace("0.53", "?")),
+        r"Dataset.data: expected no missing value, got 1 '\?' in column 'length', the first in row 1",
+    ),
+    ("delve: missing level", delve_file(CASES.replace("I", "?")), r"got 1 '\?' in column 'sex', the first in row 2"),
+    (
+        "delve: text",
+        delve_file(CASES.replace("0.53", "long")),
+        "Dataset.data: expected numbers, got 'long' in column 'length', row 1",
+    ),
+    (
+        "delve: NaN",
+        delve_file(CASES.replace("0.53", "nan")),
+        "Dataset.data: expected no missing value, got 1 in column 'length', the first in row 1",
+    ),
+    (
+        "delve: unknown level",
+        delve_file(CASES.replace("I", "X")),
+        "Dataset.data: expected one of M, F, I in column 'sex', got 'X' in row 2",
+    ),
+    (
+        "delve: short case",
+        delve_file(CASES.replace("0.53", "")),
+        "Dataset.data: expected 4 values per case, one per attribute, got 3 in row 1",
+    ),
+    ("delve: no cases", delve_file("# nothing\n"), "Dataset.data: expected one case per line, got none"),
+    ("delve: no specification", delve_file(spec=None), "Dataset.data: expected numbers, got 'M' in column '1', row 0"),
+    (
+        "delve: unknown target",
+        delve_file(target="ring"),
+        "Dataset.data: expected a target among the columns sex, length, shells, rings, got 'ring'; "
+        "did you mean 'rings'",
+    ),
+    ("delve: target 0", delve_file(target=0), "Dataset.data: expected a target among the attributes 1 to 4, got 0"),
+    ("delve: target 5", delve_file(target=5), "attributes 1 to 4, got 5"),
+    (
+        "delve: numbering",
+        delve_file(spec=SPEC.replace("  3 ", "  5 ")),
+        "letter and range of attribute 3 in .*Dataset.spec, got '5 shells u 0 1'",
+    ),
+    (
+        "delve: no letter",
+        delve_file(spec=SPEC.replace("length   u  [0,Inf)", "length")),
+        "attribute 2 in .*Dataset.spec, got '2 length'",
+    ),
+    (
+        "delve: names twice",
+        delve_file(spec=SPEC.replace("shells", "length")),
+        "Dataset.data: expected different names, got 'length' 2 times",
+    ),
+    (
+        "delve: constant",
+        delve_file(CASES.replace(" 0 ", " 1 ")),
+        "Dataset.data: expected inputs that vary, got 1 in every row of column 'shells'",
+    ),
     (
         "delve: specification without attributes",
-        lambda folder: datasets.read_delve(write(folder, spec="Origin: natural"), spec=folder / "Dataset.spec"),
+        lambda folder: delve.read_data(write(folder, spec="Origin: natural"), spec=folder / "Dataset.spec"),
         "expected one attribute per line in .*Dataset.spec, got none",
     ),
-    ("delve: not gzipped", lambda folder: datasets.read_delve(write(folder).rename(folder / "Dataset.data.gz")), "Dataset.data.gz: expected a gzipped file.*Not a gzipped file"),
-    ("delve: cut off", lambda folder: datasets.read_delve(cut_off(folder)), "Dataset.data.gz: expected a gzipped file"),
+    (
+        "delve: not gzipped",
+        lambda folder: delve.read_data(write(folder).rename(folder / "Dataset.data.gz")),
+        "Dataset.data.gz: expected a gzipped file.*Not a gzipped file",
+    ),
+    ("delve: cut off", lambda folder: delve.read_data(cut_off(folder)), "Dataset.data.gz: expected a gzipped file"),
 ]
 BAD = [*BAD_ARRAYS, *((f"frame: {name}", *rest) for name, *rest in BAD_FRAMES), *BAD_FILES]
 
@@ -562,8 +763,8 @@ def test_bad_input_has_its_sentence(tmp_path, call, message):
 MISSING = {
     "csv": lambda folder: datasets.read_csv(folder / "none.csv", "y"),
     "csv folder": lambda folder: datasets.read_csv(folder, "y"),
-    "delve": lambda folder: datasets.read_delve(folder / "none.data"),
-    "specification": lambda folder: datasets.read_delve(write(folder), spec=folder / "none.spec"),
+    "delve": lambda folder: delve.read_data(folder / "none.data"),
+    "specification": lambda folder: delve.read_data(write(folder), spec=folder / "none.spec"),
 }
 
 

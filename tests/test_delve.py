@@ -1,4 +1,6 @@
-"""DELVE's analysis of task instances: against the output of DELVE's own program, statsmodels, loops over the definition, and by simulation."""
+"""DELVE's analysis of task instances: against the output of DELVE's own program, statsmodels, loops over the
+definition, and by simulation.
+"""
 
 import math
 from dataclasses import replace
@@ -26,7 +28,9 @@ PRINTED = {"rtol": 4e-9}
 def task(instances=4, cases=6, common=False, size=1):
     """Instances with so many test cases each."""
     region = cases if common else instances * cases
-    return resample.task_instances(region + instances * size, size, instances=instances, test_cases=region, common=common)
+    return resample.task_instances(
+        region + instances * size, size, instances=instances, test_cases=region, common=common
+    )
 
 
 def losses(table, plan, learner="first"):
@@ -35,7 +39,9 @@ def losses(table, plan, learner="first"):
     values = np.full((*table.shape[:-1], plan.n), np.nan)
     values[np.broadcast_to(plan.test > 0, values.shape)] = table.ravel()
     mean = table.mean(-1)
-    return Losses(mean, mean, plan, learner, "squared", np.zeros(mean.shape, np.uint8), ("it did not converge",), values)
+    return Losses(
+        mean, mean, plan, learner, "squared", np.zeros(mean.shape, np.uint8), ("it did not converge",), values
+    )
 
 
 def effects(instances, cases, sets=None, training=1.0, test=1.0, residual=1.0, mean=0.0, seed=0):
@@ -47,7 +53,9 @@ def effects(instances, cases, sets=None, training=1.0, test=1.0, residual=1.0, m
 
 
 def with_squares(mean, training, residual, instances, cases):
-    """Losses [I, J] that have exactly this mean and these standard deviations between training sets and of the residual."""
+    """Losses [I, J] that have exactly this mean and these standard deviations between training sets and of the
+    residual.
+    """
     random = np.random.default_rng(5)
     a, e = random.normal(size=(instances, 1)), random.normal(size=(instances, cases))
     a, e = a - a.mean(), e - e.mean(1, keepdims=True)
@@ -56,23 +64,35 @@ def with_squares(mean, training, residual, instances, cases):
     return mean + a + e
 
 
-# DELVE's own output, for a task of 8 instances with 128 test cases each. Its losses are not at hand: others with the printed mean and
+# DELVE's own output, for a task of 8 instances with 128 test cases each. Its losses are not at hand: others with the
+# printed mean and
 # deviations must give the printed standard error, t and p.
 
 LIN = {"estimate": 400.729718, "standard error": 28.611146, "training": 40.8979934, "residual": 790.028701}
-STANDARDISED = {"estimate": 0.81974466, "standard error": 0.0585278134, "training": 0.0836621548, "residual": 1.61610627}
+STANDARDISED = {
+    "estimate": 0.81974466,
+    "standard error": 0.0585278134,
+    "training": 0.0836621548,
+    "residual": 1.61610627,
+}
 AGAINST_KNN = {"estimate": 32.7269508, "standard error": 14.0749681, "training": 27.6978006, "residual": 323.514631}
 
 
 @pytest.mark.parametrize("golden", [LIN, STANDARDISED, AGAINST_KNN], ids=["lin-1", "standardised", "against knn-cv-1"])
 def test_expected_loss_prints_what_delve_prints(golden):
-    got = compare.expected_loss(losses(with_squares(golden["estimate"], golden["training"], golden["residual"], 8, 128), task(8, 128)))
+    got = compare.expected_loss(
+        losses(with_squares(golden["estimate"], golden["training"], golden["residual"], 8, 128), task(8, 128))
+    )
     found = [got.estimate, got.standard_error, got.parts["training set sd"], got.parts["residual sd"]]
-    assert [f"{value:.9g}" for value in found] == [f"{golden[name]:.9g}" for name in ("estimate", "standard error", "training", "residual")]
+    assert [f"{value:.9g}" for value in found] == [
+        f"{golden[name]:.9g}" for name in ("estimate", "standard error", "training", "residual")
+    ]
 
 
 def test_disjoint_t_prints_what_delve_prints():
-    """Of lin-1 against knn-cv-1, losses 400.729718 and 368.002767: t = 2.325188 with 7 degrees of freedom, p = 0.0529880206."""
+    """Of lin-1 against knn-cv-1, losses 400.729718 and 368.002767: t = 2.325188 with 7 degrees of freedom, p =
+    0.0529880206.
+    """
     plan = task(8, 128)
     knn = np.random.default_rng(1).gamma(2.0, size=(8, 128))
     knn *= 368.002767 / knn.mean()
@@ -80,29 +100,43 @@ def test_disjoint_t_prints_what_delve_prints():
     got = compare.disjoint_t(losses(knn, plan), losses(lin, plan, "second"))
     assert f"{got.statistic:.6f}" == "2.325188"
     assert got.df == 7
-    np.testing.assert_allclose(got.p_value, 0.0529880206, rtol=1e-8)  # nine digits of the mean and of both deviations leave 3.3e-9 of t, which p multiplies by 2.6
+    np.testing.assert_allclose(
+        got.p_value, 0.0529880206, rtol=1e-8
+    )  # nine digits of the mean and of both deviations leave 3.3e-9 of t, which p multiplies by 2.6
     np.testing.assert_allclose(got.estimate, 32.7269508, **PRINTED)
     for error in (got.standard_error, got.parts["DELVE's standard error"]):
         np.testing.assert_allclose(error, 14.0749681, **PRINTED)
-    np.testing.assert_allclose([got.parts["training set sd"], got.parts["residual sd"]], [27.6978006, 323.514631], **PRINTED)
+    np.testing.assert_allclose(
+        [got.parts["training set sd"], got.parts["residual sd"]], [27.6978006, 323.514631], **PRINTED
+    )
     np.testing.assert_allclose(compare.expected_loss(losses(lin, plan)).estimate, 400.729718, **PRINTED)
 
 
 def test_golden_numbers_standardise_by_the_variance_of_the_targets():
-    np.testing.assert_allclose([LIN[name] / STANDARDISED[name] for name in LIN], 488.847, rtol=1e-6)  # printed with six digits
+    np.testing.assert_allclose(
+        [LIN[name] / STANDARDISED[name] for name in LIN], 488.847, rtol=1e-6
+    )  # printed with six digits
 
 
 # The analysis of variance
 
 
 def squares(table):
-    """Mean squares by loops over the definition: training sets, test cases, residual within training sets, residual of both."""
+    """Mean squares by loops over the definition: training sets, test cases, residual within training sets, residual of
+    both.
+    """
     i, j = len(table), len(table[0])
-    rows, columns, mean = [sum(r) / j for r in table], [sum(r[c] for r in table) / i for c in range(j)], sum(map(sum, table)) / (i * j)
+    rows, columns, mean = (
+        [sum(r) / j for r in table],
+        [sum(r[c] for r in table) / i for c in range(j)],
+        sum(map(sum, table)) / (i * j),
+    )
     training = sum(j * (r - mean) ** 2 for r in rows) / (i - 1)
     cases = sum(i * (c - mean) ** 2 for c in columns) / (j - 1)
     within = sum((table[a][b] - rows[a]) ** 2 for a in range(i) for b in range(j)) / (i * (j - 1))
-    both = sum((table[a][b] - rows[a] - columns[b] + mean) ** 2 for a in range(i) for b in range(j)) / ((i - 1) * (j - 1))
+    both = sum((table[a][b] - rows[a] - columns[b] + mean) ** 2 for a in range(i) for b in range(j)) / (
+        (i - 1) * (j - 1)
+    )
     return training, cases, within, both
 
 
@@ -114,9 +148,17 @@ def test_expected_loss_is_the_definition(common, training, seed):
     got = compare.expected_loss(losses(table, task(5, 7, common)))
     ms_training, ms_cases, within, both = squares(table.tolist())
     residual = both if common else within
-    variances = {"training set": max(ms_training - residual, 0) / 7, "test case": max(ms_cases - residual, 0) / 5 if common else 0.0, "residual": residual}
+    variances = {
+        "training set": max(ms_training - residual, 0) / 7,
+        "test case": max(ms_cases - residual, 0) / 5 if common else 0.0,
+        "residual": residual,
+    }
     np.testing.assert_allclose(got.estimate, table.mean(), **EXACT)
-    np.testing.assert_allclose(got.standard_error**2, variances["training set"] / 5 + variances["test case"] / 7 + variances["residual"] / 35, **EXACT)
+    np.testing.assert_allclose(
+        got.standard_error**2,
+        variances["training set"] / 5 + variances["test case"] / 7 + variances["residual"] / 35,
+        **EXACT,
+    )
     assert set(got.parts) == {f"{name} sd" for name in variances if common or name != "test case"}
     for name, value in got.parts.items():
         np.testing.assert_allclose(value, math.sqrt(variances[name.removesuffix(" sd")]), **EXACT)
@@ -144,8 +186,13 @@ def test_quasi_f_is_the_definition(seed):
     training, cases, _, residual = squares((other - one).tolist())
     above = 35 * (other - one).mean() ** 2
     f = (above + residual) / (training + cases)
-    df1, df2 = (above + residual) ** 2 / (above**2 + residual**2 / 24), (training + cases) ** 2 / (training**2 / 4 + cases**2 / 6)
-    np.testing.assert_allclose([got.statistic, got.parts["numerator df"], got.parts["denominator df"]], [f, df1, df2], **EXACT)
+    df1, df2 = (
+        (above + residual) ** 2 / (above**2 + residual**2 / 24),
+        (training + cases) ** 2 / (training**2 / 4 + cases**2 / 6),
+    )
+    np.testing.assert_allclose(
+        [got.statistic, got.parts["numerator df"], got.parts["denominator df"]], [f, df1, df2], **EXACT
+    )
     np.testing.assert_allclose(got.p_value, scipy.stats.f(df1, df2).sf(f), **EXACT)
     np.testing.assert_allclose(got.estimate, (other - one).mean(), **EXACT)
     back = compare.quasi_f(losses(other, plan), losses(one, plan))
@@ -153,7 +200,9 @@ def test_quasi_f_is_the_definition(seed):
 
 
 def test_quasi_f_is_the_square_of_t_where_test_cases_do_not_matter():
-    """Without effects of test cases or residual each row is one number: F = I m^2 / S^2, the square of the t over instances, on 1 and I - 1 degrees."""
+    """Without effects of test cases or residual each row is one number: F = I m^2 / S^2, the square of the t over
+    instances, on 1 and I - 1 degrees.
+    """
     plan = task(6, 5, common=True)
     rows = np.random.default_rng(3).normal(0.5, size=(6, 1))
     got = compare.quasi_f(losses(np.zeros((6, 5)), plan), losses(np.repeat(rows, 5, axis=1), plan))
@@ -166,7 +215,10 @@ def test_quasi_f_is_the_square_of_t_where_test_cases_do_not_matter():
 @pytest.mark.parametrize("training", [0.0, 1.0])
 def test_disjoint_t_is_the_paired_t_over_instances(alternative, training):
     plan = task(5, 7)
-    pair = losses(effects(5, 7, training=training), plan), losses(effects(5, 7, training=training, seed=1), plan, "second")
+    pair = (
+        losses(effects(5, 7, training=training), plan),
+        losses(effects(5, 7, training=training, seed=1), plan, "second"),
+    )
     got, want = compare.disjoint_t(*pair, alternative, 0.9), compare.paired_t(*pair, alternative, 0.9)
     for name in ("estimate", "standard_error", "statistic", "p_value", "lower", "upper", "df"):
         np.testing.assert_allclose(getattr(got, name), getattr(want, name), **EXACT)
@@ -176,11 +228,16 @@ def test_disjoint_t_is_the_paired_t_over_instances(alternative, training):
 def test_delves_standard_error_is_cut_and_the_tests_is_not():
     plan = task(5, 7)
     table = with_squares(1.0, 0.0, 2.0, 5, 7)
-    table = table + 0.5 * (table.mean() - table.mean(1, keepdims=True))  # instances nearer to each other than their cases explain
+    table = table + 0.5 * (
+        table.mean() - table.mean(1, keepdims=True)
+    )  # instances nearer to each other than their cases explain
     got = compare.disjoint_t(losses(np.zeros((5, 7)), plan), losses(table, plan))
     assert got.standard_error < got.parts["DELVE's standard error"] == pytest.approx(2 / math.sqrt(35))
     assert got.parts["training set sd"] == 0
-    assert got.note == "instances differ no more than their test cases do, so DELVE's standard error is larger than the test's"
+    assert (
+        got.note
+        == "instances differ no more than their test cases do, so DELVE's standard error is larger than the test's"
+    )
     np.testing.assert_allclose(got.statistic, got.estimate / got.standard_error, **EXACT)
 
 
@@ -197,7 +254,9 @@ def test_several_data_sets_are_analysed_each(common):
         for name, value in together.parts.items():
             np.testing.assert_allclose(value[q], alone.parts[name], **EXACT)
     found = compare.expected_loss(pair[0])
-    np.testing.assert_allclose(found.standard_error, [compare.expected_loss(pair[0][q]).standard_error for q in range(3)], **EXACT)
+    np.testing.assert_allclose(
+        found.standard_error, [compare.expected_loss(pair[0][q]).standard_error for q in range(3)], **EXACT
+    )
     assert len(together.to_frame()) == len(found.to_frame()) == 3
 
 
@@ -212,12 +271,16 @@ def test_losses_far_from_zero_keep_their_digits():
 
 
 @pytest.mark.parametrize("common", [False, True], ids=["disjoint", "common"])
-@pytest.mark.parametrize(("difference", "statistic", "p"), [(0.0, 0.0, 1.0), (0.1, math.inf, 0.0), (-0.1, math.inf, 0.0)])
+@pytest.mark.parametrize(
+    ("difference", "statistic", "p"), [(0.0, 0.0, 1.0), (0.1, math.inf, 0.0), (-0.1, math.inf, 0.0)]
+)
 def test_equal_differences_are_no_evidence_or_all_of_it(common, difference, statistic, p):
     plan = task(3, 7, common)
     test = compare.quasi_f if common else compare.disjoint_t
     got = test(losses(np.zeros((3, 7)), plan), losses(np.full((3, 7), difference), plan))
-    assert got.estimate == pytest.approx(difference, rel=1e-15)  # the mean of 21 equal numbers is a rounding away from them
+    assert got.estimate == pytest.approx(
+        difference, rel=1e-15
+    )  # the mean of 21 equal numbers is a rounding away from them
     assert got.p_value == p
     assert got.statistic == (statistic if common else math.copysign(statistic, difference))
     assert all(got.parts[name] == 0 for name in ("training set sd", "residual sd", "DELVE's standard error"))
@@ -250,17 +313,25 @@ def test_what_is_said_of_a_comparison():
     assert "interval" not in text
     assert "nan" not in text
     said = str(compare.expected_loss(pair[0]))
-    for part in ("expected loss over instances with a common test set", "standard error", "about ER, for training sets of 3 cases"):
+    for part in (
+        "expected loss over instances with a common test set",
+        "standard error",
+        "about ER, for training sets of 3 cases",
+    ):
         assert part in said
 
 
 # Size
 
 
-@pytest.mark.parametrize(("training", "test", "residual"), [(0, 1, 1), (0.05, 1, 1), (0.3, 0.3, 1), (1, 0, 1), (0, 0, 1), (1, 1, 0.1)])
+@pytest.mark.parametrize(
+    ("training", "test", "residual"), [(0, 1, 1), (0.05, 1, 1), (0.3, 0.3, 1), (1, 0, 1), (0, 0, 1), (1, 1, 0.1)]
+)
 @pytest.mark.parametrize(("instances", "cases"), [(8, 64), (4, 32)])
 def test_quasi_f_rejects_a_true_null_as_often_as_it_should(instances, cases, training, test, residual):
-    """2000 sets of losses without a difference; what a test of 5 % would exceed but once in a million, and 2 % fall short of."""
+    """2000 sets of losses without a difference; what a test of 5 % would exceed but once in a million, and 2 % fall
+    short of.
+    """
     plan = task(instances, cases, common=True)
     table = effects(instances, cases, 2000, training, test, residual, seed=7)
     rejected = (compare.quasi_f(losses(np.zeros(table.shape), plan), losses(table, plan)).p_value < 0.05).sum()
@@ -287,7 +358,9 @@ def test_disjoint_t_rejects_a_true_null_as_often_as_it_should(training):
 
 @pytest.mark.parametrize("common", [False, True], ids=["disjoint", "common"])
 def test_the_standard_error_is_the_spread_of_the_expected_loss(common):
-    """Its square is unbiased but for the cut at 0, which these large effects never meet; 4 standard errors of 3000 sets."""
+    """Its square is unbiased but for the cut at 0, which these large effects never meet; 4 standard errors of 3000
+    sets.
+    """
     plan = task(8, 32, common)
     table = effects(8, 32, 3000, 1.0, 1.0 if common else 0.0, 1.0, seed=11)
     got = compare.expected_loss(losses(table, plan))
@@ -328,7 +401,9 @@ REFUSED = {
 def noise(plan, learner="first"):
     values = np.random.default_rng(0).normal(size=plan.train.shape)
     means = np.sum(values * plan.test, axis=-1) / plan.test.sum(-1)
-    return Losses(means, means, plan, learner, "squared", np.zeros(means.shape, np.uint8), ("it did not converge",), values)
+    return Losses(
+        means, means, plan, learner, "squared", np.zeros(means.shape, np.uint8), ("it did not converge",), values
+    )
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -336,15 +411,22 @@ def test_rows_that_are_no_instances_are_refused(case):
     plan, message = REFUSED[case]
     one = noise(plan)
     for ask in (compare.expected_loss, lambda x: compare.disjoint_t(x, x), lambda x: compare.quasi_f(x, x)):
-        with pytest.raises(ValueError, match=rf"expected at least 2 instances of a task, .*, got .*: {message}.*; use resample.task_instances"):
+        with pytest.raises(
+            ValueError,
+            match=rf"expected at least 2 instances of a task, .*, got .*: {message}.*; use resample.task_instances",
+        ):
             ask(one)
 
 
 def test_the_other_design_is_named():
     own, shared = noise(task()), noise(task(common=True))
-    with pytest.raises(ValueError, match=r"expected test sets that do not overlap, got the same for all instances \(.*\); use quasi_f"):
+    with pytest.raises(
+        ValueError, match=r"expected test sets that do not overlap, got the same for all instances \(.*\); use quasi_f"
+    ):
         compare.disjoint_t(shared, shared)
-    with pytest.raises(ValueError, match=r"expected the same test set for all instances, got disjoint ones \(.*\); use disjoint_t"):
+    with pytest.raises(
+        ValueError, match=r"expected the same test set for all instances, got disjoint ones \(.*\); use disjoint_t"
+    ):
         compare.quasi_f(own, own)
 
 

@@ -57,7 +57,9 @@ def archive(made, tmp_path):
 
 
 def test_losses_of_an_archive_are_those_of_a_loop_over_instances(made):
-    """Training cases follow the test region, each instance is tested on its own block of it: numpy.linalg.lstsq on slices of the cases."""
+    """Training cases follow the test region, each instance is tested on its own block of it: numpy.linalg.lstsq on
+    slices of the cases.
+    """
     losses = made.losses("small-3nm", 20, "line")
     assert losses.plan.resamples == 4
     for i in range(4):
@@ -89,7 +91,13 @@ def test_instances_are_gathered_not_masked():
 def test_a_manifest_says_what_was_run(made):
     manifest = made.manifest("small-3nm", 20, "line")
     assert learn.from_text(manifest["learner"]) == LINE.learner
-    assert (manifest["method"], manifest["prototask"], manifest["size"], manifest["loss"], manifest["seed"]) == ("line", "small-3nm", 20, "squared", 0)
+    assert (manifest["method"], manifest["prototask"], manifest["size"], manifest["loss"], manifest["seed"]) == (
+        "line",
+        "small-3nm",
+        20,
+        "squared",
+        0,
+    )
     assert manifest["sha256"] == SMALL.checksum
     assert manifest["precision"] == "float64"
     assert {"jaxgen", "jax", "numpy", "python", "seconds", "devices", "date"} <= manifest.keys()
@@ -98,7 +106,9 @@ def test_a_manifest_says_what_was_run(made):
 
 def test_results_are_a_table(made):
     table = made.results()
-    assert table[["prototask", "size", "method", "instances", "failed"]].to_numpy().tolist() == [["small-3nm", s, m, {10: 8, 20: 4}[s], 0] for s in (10, 20) for m in ("line", "mean")]
+    assert table[["prototask", "size", "method", "instances", "failed"]].to_numpy().tolist() == [
+        ["small-3nm", s, m, {10: 8, 20: 4}[s], 0] for s in (10, 20) for m in ("line", "mean")
+    ]
     np.testing.assert_allclose(table["mean"].iloc[2], made.losses("small-3nm", 20, "line").g.mean())
 
 
@@ -106,12 +116,22 @@ def test_an_archive_gives_the_prototask_back(made):
     got = made.prototask("small-3nm")
     np.testing.assert_array_equal(got.data.x, X)
     np.testing.assert_array_equal(got.data.y, Y)
-    assert (got.data.names, got.sizes, got.instances, got.test_cases, got.common, got.origin, got.checksum) == (tuple("abc"), (10, 20), 8, None, False, "given data", SMALL.checksum)
+    assert (got.data.names, got.sizes, got.instances, got.test_cases, got.common, got.origin, got.checksum) == (
+        tuple("abc"),
+        (10, 20),
+        8,
+        None,
+        False,
+        "given data",
+        SMALL.checksum,
+    )
     assert made.prototasks() == ("small-3nm",)
 
 
 def test_a_method_of_today_is_paired_with_one_of_another_year(archive):
-    """From the archive alone: cases, instances and losses of the old methods; the t-test is SciPy's on the means of the instances."""
+    """From the archive alone: cases, instances and losses of the old methods; the t-test is SciPy's on the means of
+    the instances.
+    """
     again = delve.Archive.open(archive.path)
     ridge = delve.Method("ridge", learn.LeastSquares(ridge=5.0))
     delve.run(again, [again.prototask("small-3nm")], [ridge])
@@ -119,7 +139,9 @@ def test_a_method_of_today_is_paired_with_one_of_another_year(archive):
     for task, size in zip(found.tasks, (10, 20), strict=True):
         old, new = (again.losses("small-3nm", size, name) for name in ("line", "ridge"))
         want = scipy.stats.ttest_rel(new.g, old.g)
-        np.testing.assert_allclose([task.pairs.statistic[0], task.pairs.p_value[0]], [want.statistic, want.pvalue], rtol=1e-9)
+        np.testing.assert_allclose(
+            [task.pairs.statistic[0], task.pairs.p_value[0]], [want.statistic, want.pvalue], rtol=1e-9
+        )
         np.testing.assert_allclose(task.standard, np.var(Y[:80], ddof=1), rtol=1e-12)
         assert task.size == size
 
@@ -151,7 +173,9 @@ def test_an_interrupted_run_keeps_what_is_complete(tmp_path, monkeypatch):
 
 
 def test_results_do_not_depend_on_what_else_is_run(made, tmp_path):
-    network = delve.Method("net", learn.Normalised(learn.EarlyStopped(learn.Descent(learn.MLP((2,)), steps=5), folds=2)))
+    network = delve.Method(
+        "net", learn.Normalised(learn.EarlyStopped(learn.Descent(learn.MLP((2,)), steps=5), folds=2))
+    )
     other = replace(SMALL, name="other-3nm", data=Data(X[::-1].copy(), Y[::-1].copy(), DATA.names))
     alone = delve.run(tmp_path / "alone", [SMALL], [network], sizes=[20])
     among = delve.run(tmp_path / "among", [other, SMALL], [MEAN, network])
@@ -162,7 +186,10 @@ def test_results_do_not_depend_on_what_else_is_run(made, tmp_path):
 def test_the_first_network_is_that_of_the_ensemble():
     """mlp-bgd-2b against mlp-bgd-2, both on one task: same splits, same start, same networks."""
     task = replace(SMALL, sizes=(16,))
-    four, first = (delve.run_task(task, 16, delve.Method("m", delve.mlp_bgd("gradient", members, steps=30))) for members in (None, 1))
+    four, first = (
+        delve.run_task(task, 16, delve.Method("m", delve.mlp_bgd("gradient", members, steps=30)))
+        for members in (None, 1)
+    )
     np.testing.assert_array_equal(four.info["iteration"][:, :1], first.info["iteration"])
     np.testing.assert_array_equal(four.info["validation"][:, :1], first.info["validation"])
 
@@ -172,11 +199,29 @@ def test_delves_names_are_the_methods_of_the_papers():
     for relevance, name in (("none", "mlp-bgd-1"), ("gradient", "mlp-bgd-2"), ("correlation", "mlp-bgd-3")):
         stopped = delve.METHODS[name].on(64, 8).base
         descent = stopped.base
-        assert (stopped.folds, stopped.share, stopped.patience, stopped.refit, stopped.members) == (4, None, None, False, None)
-        assert (descent.rate, descent.steps, len(descent.save_steps), descent.relevance, descent.optimiser, descent.batch) == (0.1, 20_000, 63, relevance, None, None)
-        assert (descent.network.hidden, descent.network.activation, descent.network.skip, descent.network.init) == ((20,), "tanh", False, 0.01)
+        assert (stopped.folds, stopped.share, stopped.patience, stopped.refit, stopped.members) == (
+            4,
+            None,
+            None,
+            False,
+            None,
+        )
+        assert (
+            descent.rate,
+            descent.steps,
+            len(descent.save_steps),
+            descent.relevance,
+            descent.optimiser,
+            descent.batch,
+        ) == (0.1, 20_000, 63, relevance, None, None)
+        assert (descent.network.hidden, descent.network.activation, descent.network.skip, descent.network.init) == (
+            (20,),
+            "tanh",
+            False,
+            0.01,
+        )
     assert delve.METHODS["mlp-bgd-2b"].on(64, 8).base == replace(delve.METHODS["mlp-bgd-2"].on(64, 8).base, members=1)
-    assert delve.METHODS["mlp-ese-1"].on(64, 8) == learn.mlp_ese_1(64, 8) != delve.METHODS["mlp-ese-1"].on(128, 8)
+    assert delve.METHODS["mlp-ese-1"].on(64, 8) == delve.mlp_ese_1(64, 8) != delve.METHODS["mlp-ese-1"].on(128, 8)
     for method in delve.METHODS.values():
         learner = method.on(64, 8)
         assert learn.from_text(repr(learner)) == learner
@@ -200,7 +245,9 @@ def test_simulated_prototasks_are_rounded_and_say_where_they_come_from():
     assert task.data.x.shape == (200, 8)
     assert task.checksum == again.checksum != delve.simulated("kin", cases=200, seed=1).checksum
     np.testing.assert_array_equal(task.data.y, np.round(task.data.y, 6))
-    assert task.origin == "simulate.kin(jax.random.key(0), 200, inputs=8, linearity='n', noise='m'), rounded to 6 decimals"
+    assert (
+        task.origin == "simulate.kin(jax.random.key(0), 200, inputs=8, linearity='n', noise='m'), rounded to 6 decimals"
+    )
 
 
 def test_failed_instances_are_kept_and_said_and_their_method_left_out(archive):
@@ -212,7 +259,11 @@ def test_failed_instances_are_kept_and_said_and_their_method_left_out(archive):
     found = delve.compared(archive, "small-3nm")
     assert found.tasks[0].labels == ("line", "mean")
     assert f"left out: diverging, which failed on {failed.sum()} instances with 10 cases" in str(found)
-    with pytest.raises(ValueError, match=r"expected a method that has run without failure on small-3nm with 10, 20 cases, got none \(diverging, which failed"):
+    with pytest.raises(
+        ValueError,
+        match=r"expected a method that has run without failure on small-3nm with 10, 20 cases, got none "
+        r"\(diverging, which failed",
+    ):
         delve.compared(archive, "small-3nm", ["diverging"])
 
 
@@ -235,30 +286,53 @@ def test_archives_are_merged(archive, tmp_path):
 
 
 def test_merging_copies_nothing_if_anything_disagrees(archive, tmp_path):
-    different = delve.run(tmp_path / "more", [replace(SMALL, name="a-new-one"), SMALL], [delve.Method("line", learn.LeastSquares(ridge=1.0))], sizes=[10])
-    with pytest.raises(ValueError, match=r"expected the same results under the same name, got small-3nm/10/line.npz with another learner \(LeastSquares\(ridge=1.0\), not Normalised"):
+    different = delve.run(
+        tmp_path / "more",
+        [replace(SMALL, name="a-new-one"), SMALL],
+        [delve.Method("line", learn.LeastSquares(ridge=1.0))],
+        sizes=[10],
+    )
+    with pytest.raises(
+        ValueError,
+        match=r"expected the same results under the same name, got small-3nm/10/line.npz with another "
+        r"learner \(LeastSquares\(ridge=1.0\), not Normalised",
+    ):
         archive.merge(different)
     assert archive.prototasks() == ("small-3nm",)
     others = delve.run(tmp_path / "others", [replace(SMALL, data=Data(X, Y + 1, DATA.names))], [MEAN], sizes=[10])
-    with pytest.raises(ValueError, match=r"expected the prototask small-3nm that is in .*, got one of the same name with other cases"):
+    with pytest.raises(
+        ValueError, match=r"expected the prototask small-3nm that is in .*, got one of the same name with other cases"
+    ):
         archive.merge(others)
 
 
 def test_reports_are_written_whole(archive, tmp_path):
     out = delve.write_report(archive, tmp_path / "report", adjusted=True)
-    assert sorted(path.name for path in out.iterdir()) == ["losses.csv", "pairs.csv", "report.txt", "results.csv", "small-3nm.png"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "losses.csv",
+        "pairs.csv",
+        "report.txt",
+        "results.csv",
+        "small-3nm.png",
+    ]
     losses, pairs = pd.read_csv(out / "losses.csv"), pd.read_csv(out / "pairs.csv")
-    assert losses[["prototask", "size", "method"]].to_numpy().tolist() == [["small-3nm", s, m] for s in (10, 20) for m in ("line", "mean")]
+    assert losses[["prototask", "size", "method"]].to_numpy().tolist() == [
+        ["small-3nm", s, m] for s in (10, 20) for m in ("line", "mean")
+    ]
     task = delve.compared(archive, "small-3nm").tasks[1]
     np.testing.assert_allclose(losses["standardised_loss"].iloc[2:], task.estimate / task.standard)
     np.testing.assert_allclose(pairs["p_value"].iloc[1], task.pairs.p_value[0])
     assert (out / "report.txt").read_text().strip() == delve.page(delve.all_compared(archive))
-    with pytest.raises(FileExistsError, match="expected a new folder for the results, got .*report, which exists; choose another"):
+    with pytest.raises(
+        FileExistsError, match="expected a new folder for the results, got .*report, which exists; choose another"
+    ):
         delve.write_report(archive, out)
 
 
 def test_a_common_test_set_is_compared_by_quasi_f(tmp_path):
-    archive = delve.run(tmp_path / "common", [replace(SMALL, common=True, test_cases=60, instances=4)], [MEAN, LINE], loss=absolute)
+    archive = delve.run(
+        tmp_path / "common", [replace(SMALL, common=True, test_cases=60, instances=4)], [MEAN, LINE], loss=absolute
+    )
     task = delve.compared(archive, "small-3nm").tasks[0]
     want = compare.quasi_f(*(archive.losses("small-3nm", 10, name) for name in ("line", "mean")))
     np.testing.assert_array_equal(task.pairs.p_value[0], want.p_value)
@@ -268,7 +342,12 @@ def test_a_common_test_set_is_compared_by_quasi_f(tmp_path):
 def test_losses_that_delve_does_not_standardise_are_reported_raw(tmp_path):
     labels = np.stack([Y[:, 0] > 0, Y[:, 0] <= 0], axis=1).astype(float)
     data = Data(X, labels, DATA.names, "sign", "classification", ("up", "down"))
-    archive = delve.run(tmp_path / "classes", [delve.Prototask("classes", data, (20,))], [delve.Method("logistic", learn.Logistic(ridge=1.0)), delve.Method("priors", learn.Logistic(ridge=1e6))], loss=cross_entropy)
+    archive = delve.run(
+        tmp_path / "classes",
+        [delve.Prototask("classes", data, (20,))],
+        [delve.Method("logistic", learn.Logistic(ridge=1.0)), delve.Method("priors", learn.Logistic(ridge=1e6))],
+        loss=cross_entropy,
+    )
     assert archive.losses("classes", 20, "logistic").predictions.shape == (4, 160, 2)
     delve.write_report(archive, tmp_path / "report")
     assert "expected cross_entropy loss\n" in (tmp_path / "report" / "report.txt").read_text()
@@ -286,10 +365,15 @@ def test_methods_of_the_user_are_found_by_import_path(tmp_path, monkeypatch, own
     assert delve.method("own_methods:my_ridge") == delve.Method("my-ridge", learn.LeastSquares(ridge=2.0))
     assert delve.method("own_methods:by_size").on(10, 3) == learn.LeastSquares(ridge=30.0)
     assert delve.method("own_methods:named").name == "called-so"
-    with pytest.raises(ValueError, match=r"expected method nothing to be a learner, or a function of \(cases, inputs\) that returns one, got 3"):
+    with pytest.raises(
+        ValueError,
+        match=r"expected method nothing to be a learner, or a function of \(cases, inputs\) that returns one, got 3",
+    ):
         delve.method("own_methods:nothing").on(10, 3)
     for text in ("own_methods:missing", "no_such_module:x"):
-        with pytest.raises(ValueError, match=f"expected a method of your own as module:name, got {text}, which cannot be imported"):
+        with pytest.raises(
+            ValueError, match=f"expected a method of your own as module:name, got {text}, which cannot be imported"
+        ):
             delve.method(text)
 
 
@@ -309,7 +393,9 @@ def damaged(archive):
 
 def of_other_cases(archive):
     """As after copying files of another archive by hand."""
-    other = delve.run(archive.path.parent / "other", [replace(SMALL, data=Data(X, Y + 1, DATA.names))], [MEAN], sizes=[10])
+    other = delve.run(
+        archive.path.parent / "other", [replace(SMALL, data=Data(X, Y + 1, DATA.names))], [MEAN], sizes=[10]
+    )
     shutil.copy(other.path / "small-3nm" / "10" / "mean.npz", archive.path / "small-3nm" / "10" / "mean.npz")
     delve.compared(archive, "small-3nm")
 
@@ -320,33 +406,108 @@ def of_another_format(archive):
 
 
 SENTENCES = {
-    "another learner under the name": (lambda a: delve.run(a, [SMALL], [replace(LINE, learner=learn.Mean())]), r"expected the method line that .* has for small-3nm with 10 cases, got one with another learner"),
-    "another seed": (lambda a: delve.run(a, [SMALL], [LINE], seed=1), r"expected the method line .*with another seed \(1, not 0\)"),
-    "another loss": (lambda a: delve.run(a, [SMALL], [LINE], loss=absolute), r"expected the method line .*with another loss"),
-    "other cases under the name": (lambda a: delve.run(a, [replace(SMALL, data=Data(X, 2 * Y, DATA.names))], [MEAN]), "expected the prototask small-3nm that is in .*, got one of the same name with other cases"),
-    "other conventions": (lambda a: delve.run(a, [replace(SMALL, common=True)], [MEAN]), "got one of the same name with common=True"),
-    "a method twice": (lambda a: delve.run(a, [SMALL], [MEAN, MEAN]), "expected methods of different names, got mean, mean; name each once"),
+    "another learner under the name": (
+        lambda a: delve.run(a, [SMALL], [replace(LINE, learner=learn.Mean())]),
+        r"expected the method line that .* has for small-3nm with 10 cases, got one with another learner",
+    ),
+    "another seed": (
+        lambda a: delve.run(a, [SMALL], [LINE], seed=1),
+        r"expected the method line .*with another seed \(1, not 0\)",
+    ),
+    "another loss": (
+        lambda a: delve.run(a, [SMALL], [LINE], loss=absolute),
+        r"expected the method line .*with another loss",
+    ),
+    "other cases under the name": (
+        lambda a: delve.run(a, [replace(SMALL, data=Data(X, 2 * Y, DATA.names))], [MEAN]),
+        "expected the prototask small-3nm that is in .*, got one of the same name with other cases",
+    ),
+    "other conventions": (
+        lambda a: delve.run(a, [replace(SMALL, common=True)], [MEAN]),
+        "got one of the same name with common=True",
+    ),
+    "a method twice": (
+        lambda a: delve.run(a, [SMALL], [MEAN, MEAN]),
+        "expected methods of different names, got mean, mean; name each once",
+    ),
     "no prototask": (lambda a: delve.run(a, [], [MEAN]), "expected prototasks of different names, got none"),
-    "a name that is a path": (lambda a: delve.run(a, [SMALL], [delve.Method("../up", learn.Mean())]), r"expected a method's name of letters, digits, '.', '-' and '_', got '../up'"),
-    "a prototask that is a path": (lambda a: delve.run(a, [replace(SMALL, name="a/b")], [MEAN]), "expected a prototask's name of letters, digits"),
-    "no learner": (lambda a: delve.run(a, [SMALL], [delve.Method("class", learn.Mean)]), "expected method class to be a learner"),
-    "several data sets": (lambda a: delve.run(a, [replace(SMALL, name="q", data=Data(X[None], Y[None], DATA.names))], [MEAN]), "expected one data set for a prototask, got 1; choose one, as in data"),
-    "a result that is there": (lambda a: a.add("small-3nm", 10, "line", a.losses("small-3nm", 10, "line"), 0), "expected a new file, got .*line.npz, which exists"),
-    "losses of another plan": (wrong_plan, "expected losses of the plan .*task_instances.*, got .*; assess with the plan of the prototask"),
-    "losses without predictions": (without_predictions, "expected losses with the predictions of every case, got losses without; assess with keep='predictions'"),
-    "no such prototask": (lambda a: a.prototask("kin-8nm"), "expected a prototask among small-3nm of .*, got 'kin-8nm'"),
-    "no such result": (lambda a: a.losses("small-3nm", 10, "other"), "expected a result of other on small-3nm with 10 training cases, got none"),
-    "a damaged file": (damaged, "expected a complete file of an archive of results, got .*line.npz, which cannot be read"),
-    "a result of other cases": (of_other_cases, "expected a result on the cases and the plan of small-3nm, got one on others"),
+    "a name that is a path": (
+        lambda a: delve.run(a, [SMALL], [delve.Method("../up", learn.Mean())]),
+        r"expected a method's name of letters, digits, '.', '-' and '_', got '../up'",
+    ),
+    "a prototask that is a path": (
+        lambda a: delve.run(a, [replace(SMALL, name="a/b")], [MEAN]),
+        "expected a prototask's name of letters, digits",
+    ),
+    "no learner": (
+        lambda a: delve.run(a, [SMALL], [delve.Method("class", learn.Mean)]),
+        "expected method class to be a learner",
+    ),
+    "several data sets": (
+        lambda a: delve.run(a, [replace(SMALL, name="q", data=Data(X[None], Y[None], DATA.names))], [MEAN]),
+        "expected one data set for a prototask, got 1; choose one, as in data",
+    ),
+    "a result that is there": (
+        lambda a: a.add("small-3nm", 10, "line", a.losses("small-3nm", 10, "line"), 0),
+        "expected a new file, got .*line.npz, which exists",
+    ),
+    "losses of another plan": (
+        wrong_plan,
+        "expected losses of the plan .*task_instances.*, got .*; assess with the plan of the prototask",
+    ),
+    "losses without predictions": (
+        without_predictions,
+        "expected losses with the predictions of every case, got losses without; assess with keep='predictions'",
+    ),
+    "no such prototask": (
+        lambda a: a.prototask("kin-8nm"),
+        "expected a prototask among small-3nm of .*, got 'kin-8nm'",
+    ),
+    "no such result": (
+        lambda a: a.losses("small-3nm", 10, "other"),
+        "expected a result of other on small-3nm with 10 training cases, got none",
+    ),
+    "a damaged file": (
+        damaged,
+        "expected a complete file of an archive of results, got .*line.npz, which cannot be read",
+    ),
+    "a result of other cases": (
+        of_other_cases,
+        "expected a result on the cases and the plan of small-3nm, got one on others",
+    ),
     "another format": (of_another_format, "expected an archive of format 1, got 99"),
-    "no archive": (lambda a: delve.Archive.open(a.path / "nowhere"), "expected an archive of results, got .*nowhere, which does not exist"),
-    "another folder": (lambda a: delve.Archive.open(a.path / "small-3nm", create=True), "expected an archive of results, or a new folder, got .*small-3nm, which has no delve-archive.json"),
-    "a file": (lambda a: delve.Archive.open(a.path / "delve-archive.json", create=True), "expected an archive of results, or a new folder, got .*json, which has no"),
-    "comparing nothing": (lambda a: delve.compared(a, "kin-8nm"), "expected results for kin-8nm in .*, got none; run methods on it first"),
-    "comparing what was not run": (lambda a: delve.compared(a, "small-3nm", ["line", "mlp"]), "expected a method among line, mean for small-3nm, got mlp; run it first"),
-    "a size that was not run": (lambda a: delve.compared(a, "small-3nm", sizes=[40]), "expected a size among 10, 20 for small-3nm, got 40"),
-    "no such family": (lambda a: delve.simulated("kinn"), "expected a family among kin, pumadyn, bank, got 'kinn'; choose one"),
-    "no such method": (lambda a: delve.method("mlp-bgd-9"), "expected a method among lin-1, .*, or your own as module:name, got 'mlp-bgd-9'"),
+    "no archive": (
+        lambda a: delve.Archive.open(a.path / "nowhere"),
+        "expected an archive of results, got .*nowhere, which does not exist",
+    ),
+    "another folder": (
+        lambda a: delve.Archive.open(a.path / "small-3nm", create=True),
+        "expected an archive of results, or a new folder, got .*small-3nm, which has no delve-archive.json",
+    ),
+    "a file": (
+        lambda a: delve.Archive.open(a.path / "delve-archive.json", create=True),
+        "expected an archive of results, or a new folder, got .*json, which has no",
+    ),
+    "comparing nothing": (
+        lambda a: delve.compared(a, "kin-8nm"),
+        "expected results for kin-8nm in .*, got none; run methods on it first",
+    ),
+    "comparing what was not run": (
+        lambda a: delve.compared(a, "small-3nm", ["line", "mlp"]),
+        "expected a method among line, mean for small-3nm, got mlp; run it first",
+    ),
+    "a size that was not run": (
+        lambda a: delve.compared(a, "small-3nm", sizes=[40]),
+        "expected a size among 10, 20 for small-3nm, got 40",
+    ),
+    "no such family": (
+        lambda a: delve.simulated("kinn"),
+        "expected a family among kin, pumadyn, bank, got 'kinn'; choose one",
+    ),
+    "no such method": (
+        lambda a: delve.method("mlp-bgd-9"),
+        "expected a method among lin-1, .*, or your own as module:name, got 'mlp-bgd-9'",
+    ),
 }
 
 

@@ -1,4 +1,6 @@
-"""Linear least squares under DELVE's protocol: the published-size table on DELVE's own data, where a folder has them, and its twin on the simulators."""
+"""Linear least squares under DELVE's protocol: the published-size table on DELVE's own data, where a folder has them,
+and its twin on the simulators.
+"""
 
 import numpy as np
 import pytest
@@ -34,6 +36,11 @@ def test_the_table_on_the_real_data(name, tmp_path):
 
 @pytest.mark.parametrize(("family", "inputs"), [("kin", 8), ("pumadyn", 8), ("pumadyn", 32)])
 def test_simulated_tasks_are_as_hard_for_a_linear_method_as_the_real_ones(family, inputs, tmp_path):
-    """Within four standard errors of the difference, and 4 %: the simulators are no more like the originals than that."""
-    got, want = table(delve.simulated(family, inputs, sizes=(64, 256, 1024)), tmp_path), np.array(TABLE[f"{family}-{inputs}nm"])[::2]
+    """Within four standard errors of the difference, and 4 %: the simulators are no more like the originals than
+    that.
+    """
+    got, want = (
+        table(delve.simulated(family, inputs, sizes=(64, 256, 1024)), tmp_path),
+        np.array(TABLE[f"{family}-{inputs}nm"])[::2],
+    )
     assert (np.abs(got[:, 0] - want[:, 0]) <= 4 * np.hypot(got[:, 1], want[:, 1]) + 0.04 * want[:, 0]).all(), got

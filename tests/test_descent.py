@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jaxgen import Data, assess, learn, resample
 from jaxgen.learn import L2, MLP, Descent, EarlyStopped, Optax, PerTask, Scaled
-from jaxgen.learn.iterate import prepare, save_steps
+from jaxgen.learn.network.iterative import prepare, save_steps
 
 pytestmark = pytest.mark.one_device
 
@@ -66,7 +66,16 @@ def close(a, b, dtype):
 
 def numpy_step(params, x, y, w, rate, relevance, ridge):
     """One iteration on the network `NETWORK`, the gradient by hand; cases are rows here."""
-    v, b, u, c, s = (params[layer][name] for layer, name in (("hidden_0", "kernel"), ("hidden_0", "bias"), ("output", "kernel"), ("output", "bias"), ("skip", "kernel")))
+    v, b, u, c, s = (
+        params[layer][name]
+        for layer, name in (
+            ("hidden_0", "kernel"),
+            ("hidden_0", "bias"),
+            ("output", "kernel"),
+            ("output", "bias"),
+            ("skip", "kernel"),
+        )
+    )
     h = np.tanh(x @ v.T + b)
     error = w[:, None] * (h @ u.T + c + x @ s.T - y)
     back = (error @ u) * (1 - h**2)
@@ -84,13 +93,19 @@ def numpy_step(params, x, y, w, rate, relevance, ridge):
         factor = dict.fromkeys(factor, np.maximum(1e-4, sizes**2 / np.max(sizes**2)))
     step = rate / (w.sum() + 1)
     return {
-        layer: {name: values - step * (factor.get(layer, 1.0) if name == "kernel" else 1.0) * gradient[layer][name] for name, values in params[layer].items()} for layer in params
+        layer: {
+            name: values - step * (factor.get(layer, 1.0) if name == "kernel" else 1.0) * gradient[layer][name]
+            for name, values in params[layer].items()
+        }
+        for layer in params
     }
 
 
 @pytest.mark.parametrize("relevance", ["none", "gradient", "correlation"])
 def test_steps_are_those_of_numpy(relevance, dtype):
-    """Three iterations with weights of cases, a penalty, the divisor N + 1, and step factors also for direct connections."""
+    """Three iterations with weights of cases, a penalty, the divisor N + 1, and step factors also for direct
+    connections.
+    """
     learner = Descent(NETWORK, steps=3, rate=0.3, penalty=L2(0.7), relevance=relevance)
     x, y, w = arrays(dtype, X, Y, W)
     start = init(learner, x, y)
@@ -102,7 +117,9 @@ def test_steps_are_those_of_numpy(relevance, dtype):
 
 
 def test_correlation_is_training_on_scaled_inputs(double):
-    """Inputs multiplied by f_i, from the same random start: the network with step factors f_i^2 starts at f_i times these weights."""
+    """Inputs multiplied by f_i, from the same random start: the network with step factors f_i^2 starts at f_i times
+    these weights.
+    """
     x, y, w = arrays(double, X, Y, W)
     sizes = np.sum(((W[:, None] * X).T @ Y) ** 2, axis=1)
     f = jnp.asarray(np.maximum(0.01, sizes / sizes.max()))
@@ -116,9 +133,14 @@ def test_correlation_is_training_on_scaled_inputs(double):
 
 
 def test_early_stopping_finds_correlations_in_the_cases_it_is_given(double):
-    """Outside of it, from all training cases; inside, from those of estimation, which is what step factors by correlation do."""
+    """Outside of it, from all training cases; inside, from those of estimation, which is what step factors by
+    correlation do.
+    """
     x, y, w = arrays(double, X, Y, W)
-    inside, factors = (train(EarlyStopped(base, folds=3), x, y, w, x)[1] for base in (Scaled(Descent(NETWORK, steps=20)), Descent(NETWORK, steps=20, relevance="correlation")))
+    inside, factors = (
+        train(EarlyStopped(base, folds=3), x, y, w, x)[1]
+        for base in (Scaled(Descent(NETWORK, steps=20)), Descent(NETWORK, steps=20, relevance="correlation"))
+    )
     close(inside, factors, double)
     fit, outside = train(Scaled(EarlyStopped(Descent(NETWORK, steps=20), folds=3)), x, y, w, x)
     sizes = np.sum(((W[:, None] * X).T @ Y) ** 2, axis=1)
@@ -133,7 +155,9 @@ def test_the_size_of_input_weights_is_told(network, double):
     learner = Descent(network, steps=2, relevance="gradient")
     fit, _ = train(learner, x, y, w, x)
     kernels = [np.asarray(fit.params[layer]["kernel"]).reshape(-1, x.shape[1]) for layer in ("hidden_0", "skip")]
-    np.testing.assert_allclose(learner.diagnose(fit)["input_weights"], np.linalg.norm(np.concatenate(kernels), axis=0), rtol=1e-12)  # rounding
+    np.testing.assert_allclose(
+        learner.diagnose(fit)["input_weights"], np.linalg.norm(np.concatenate(kernels), axis=0), rtol=1e-12
+    )  # rounding
     assert "input_weights" not in Descent(network, steps=2).diagnose(fit)
 
 
@@ -178,7 +202,9 @@ def test_factors_of_tasks(relevance):
     got, _ = train(learner, x, y, w, x, start)
     plain, _ = train(Descent(PerTask(NETWORK), steps=1), x, y, w, x, start)
     for layer in ("hidden_0", "skip"):
-        moved, whole = (np.linalg.norm(p.params[layer]["kernel"] - start[layer]["kernel"], axis=1) for p in (got, plain))
+        moved, whole = (
+            np.linalg.norm(p.params[layer]["kernel"] - start[layer]["kernel"], axis=1) for p in (got, plain)
+        )
         factors = moved / whole
         np.testing.assert_allclose(factors.max(axis=1), 1, rtol=1e-3)  # differences of weights in single precision
         assert np.any(np.abs(factors[0] - factors[1]) > 0.01) == (relevance == "gradient")
@@ -186,18 +212,36 @@ def test_factors_of_tasks(relevance):
 
 @pytest.mark.usefixtures("lax_types")
 def test_the_path_ends_where_shorter_trainings_end(double):
-    """Also with random batches and dropout, whose draws depend on the iteration only; the start is what `init` gives."""
-    learner = Descent(MLP((3,), dropout=0.3), steps=7, saves=(2, 5), batch=6, optimiser=Optax("adam", learning_rate=0.05))
+    """Also with random batches and dropout, whose draws depend on the iteration only; the start is what `init`
+    gives.
+    """
+    learner = Descent(
+        MLP((3,), dropout=0.3), steps=7, saves=(2, 5), batch=6, optimiser=Optax("adam", learning_rate=0.05)
+    )
     assert learner.save_steps == (2, 5, 7)
     x, y, w = arrays(double, X, Y, W)
     saved = path(learner, x, y, w)
     assert saved.failed_step.shape == (3,)
     for k, steps, start in ((1, 5, init(learner, x, y)), (2, 7, None)):
-        trained, _ = train(Descent(MLP((3,), dropout=0.3), steps=steps, batch=6, optimiser=learner.optimiser), x, y, w, x, start)
-        jax.tree.map(lambda a, b, k=k: np.testing.assert_allclose(a[k], b, rtol=100 * EXACT[double], atol=EXACT[double]), saved, trained)
+        trained, _ = train(
+            Descent(MLP((3,), dropout=0.3), steps=steps, batch=6, optimiser=learner.optimiser), x, y, w, x, start
+        )
+        jax.tree.map(
+            lambda a, b, k=k: np.testing.assert_allclose(a[k], b, rtol=100 * EXACT[double], atol=EXACT[double]),
+            saved,
+            trained,
+        )
 
 
-NEAL = (*range(1, 11), *range(12, 21, 2), *range(25, 51, 5), *range(60, 101, 10), *range(120, 201, 20), *range(250, 501, 50), *range(600, 1001, 100))
+NEAL = (
+    *range(1, 11),
+    *range(12, 21, 2),
+    *range(25, 51, 5),
+    *range(60, 101, 10),
+    *range(120, 201, 20),
+    *range(250, 501, 50),
+    *range(600, 1001, 100),
+)
 NEAL += (*range(1200, 2001, 200), *range(2500, 5001, 500), *range(6000, 10001, 1000), *range(12000, 20001, 2000))
 
 
@@ -229,7 +273,9 @@ def test_saves_may_be_listed(chosen, more):
 
 @pytest.mark.parametrize(("relevance", "bits"), [("none", 32), ("correlation", 64)])
 def test_batches_touch_only_cases_in_use(relevance, bits):
-    """A mask is a slice, even with NaN behind it, and weight 2 is the case twice: the draws are numbers of repeated cases."""
+    """A mask is a slice, even with NaN behind it, and weight 2 is the case twice: the draws are numbers of repeated
+    cases.
+    """
     with jax.enable_x64(bits == 64):
         check_batches(relevance, np.dtype(f"float{bits}"))
 
@@ -245,7 +291,9 @@ def check_batches(relevance, dtype):
 
 
 def test_batches_are_drawn_by_weight():
-    """20,000 draws of 24 cases: each count, which is binomial, within 5 of its standard deviations of what its weight says."""
+    """20,000 draws of 24 cases: each count, which is binomial, within 5 of its standard deviations of what its weight
+    says.
+    """
     learner = Descent(batch=5)
     cases = prepare(*arrays(np.float32, np.arange(24)[:, None], np.zeros((24, 1)), W))
 
@@ -253,7 +301,9 @@ def test_batches_are_drawn_by_weight():
         batch, share = learner._batch(key, cases, jnp.cumsum(cases.w), 5)
         return batch.x[0], batch.w, share
 
-    x, w, share = jit(lambda learner, keys: jax.vmap(partial(drawn, learner))(keys))(learner, jax.random.split(jax.random.key(0), 4000))
+    x, w, share = jit(lambda learner, keys: jax.vmap(partial(drawn, learner))(keys))(
+        learner, jax.random.split(jax.random.key(0), 4000)
+    )
     assert np.all(w == 1)
     np.testing.assert_allclose(share, 5 / W.sum(), rtol=1e-6)  # single precision
     counts, p = np.bincount(np.asarray(x, int).ravel(), minlength=24), W / W.sum()
@@ -280,10 +330,16 @@ def test_the_gradient_of_batches_is_that_of_all_cases_on_average():
 
 
 ADAM = Optax("adam", learning_rate=0.05, b1=0.8)
-CHAIN = Optax("chain", Optax("clip_by_global_norm", 0.5), Optax("sgd", learning_rate=Optax("cosine_decay_schedule", init_value=0.3, decay_steps=4), momentum=0.9))
+CHAIN = Optax(
+    "chain",
+    Optax("clip_by_global_norm", 0.5),
+    Optax("sgd", learning_rate=Optax("cosine_decay_schedule", init_value=0.3, decay_steps=4), momentum=0.9),
+)
 OPTAX = {
     ADAM: lambda: optax.adam(0.05, b1=0.8),
-    CHAIN: lambda: optax.chain(optax.clip_by_global_norm(0.5), optax.sgd(optax.cosine_decay_schedule(0.3, 4), momentum=0.9)),
+    CHAIN: lambda: optax.chain(
+        optax.clip_by_global_norm(0.5), optax.sgd(optax.cosine_decay_schedule(0.3, 4), momentum=0.9)
+    ),
 }
 
 
@@ -321,7 +377,9 @@ def test_an_optax_transformation_itself_and_plain_steps_agree():
 
 @pytest.mark.usefixtures("lax_types")
 def test_relevance_multiplies_the_steps_of_an_optimiser():
-    """One step of Adam has the size of the rate for every weight, so that the factors are what is left; single precision."""
+    """One step of Adam has the size of the rate for every weight, so that the factors are what is left; single
+    precision.
+    """
     x, y, w = arrays(np.float32, X, Y, W)
     learner = Descent(MLP((3,), init=0.5), steps=1, optimiser=Optax("adam", 0.1), relevance="gradient")
     start = init(learner, x, y)
@@ -333,7 +391,9 @@ def test_relevance_multiplies_the_steps_of_an_optimiser():
 
 @pytest.mark.parametrize("optimiser", OPTAX, ids=lambda optimiser: optimiser.name)
 def test_an_optimiser_is_a_value(optimiser):
-    learner = Descent(NETWORK, optimiser=optimiser, saves=(1, 5), penalty=(L2(0.1),), relevance="gradient", tolerance=0.1)
+    learner = Descent(
+        NETWORK, optimiser=optimiser, saves=(1, 5), penalty=(L2(0.1),), relevance="gradient", tolerance=0.1
+    )
     again = learn.from_text(repr(learner))
     assert again == learner
     assert hash(again) == hash(learner)
@@ -348,7 +408,9 @@ LINEAR = MLP(())
 
 
 def test_a_training_that_diverges_fails_alone():
-    """Only row 1 of 3 trains on the last case, whose large input makes the step too large: the error grows 10^5-fold an iteration and overflows."""
+    """Only row 1 of 3 trains on the last case, whose large input makes the step too large: the error grows 10^5-fold
+    an iteration and overflows.
+    """
     train_on = np.ones((3, 11), np.uint8)
     train_on[[0, 2], -1], train_on[0, 0], train_on[2, 1] = 0, 0, 0
     train_on[1, 3] = 0
@@ -356,7 +418,11 @@ def test_a_training_that_diverges_fails_alone():
     learner = Descent(LINEAR, steps=40, rate=1.0)
     losses = assess(jax.random.key(0), learner, FAR, plan)
     assert losses.failed.tolist() == [False, True, False]
-    with pytest.raises(ValueError, match=r"1 failed of 3 for Descent\(.*\).*row 1.*: the error of its network was no longer finite \(.*use a smaller rate, or normalise the data"):
+    with pytest.raises(
+        ValueError,
+        match=r"1 failed of 3 for Descent\(.*\).*row 1.*: the error of its network was no longer finite "
+        r"\(.*use a smaller rate, or normalise the data",
+    ):
         _ = losses.g
     failed_step = losses.info["failed_step"]
     assert failed_step[[0, 2]].tolist() == [-1, -1]
@@ -372,7 +438,9 @@ LIMIT = 0.13
 
 
 def test_a_network_above_the_tolerance_fails():
-    """Its gradient, relative to that of a random start, shrinks as training goes on; a tolerance marks the rows that are not there yet."""
+    """Its gradient, relative to that of a random start, shrinks as training goes on; a tolerance marks the rows that
+    are not there yet.
+    """
     data, plan = Data(X, Y, tuple("abcd")), resample.k_fold(jax.random.key(0), 24, folds=3)
     x, y, w = arrays(np.float32, X, Y, plan.train[0])
     gradients = path(Descent(LINEAR, steps=300, rate=0.5, saves=(5,)), x, y, w).gradient
@@ -381,28 +449,60 @@ def test_a_network_above_the_tolerance_fails():
     losses = assess(jax.random.key(0), Descent(LINEAR, steps=5, rate=0.5, tolerance=LIMIT), data, plan)
     np.testing.assert_array_equal(losses.failed, losses.info["gradient"] > LIMIT)
     assert 0 < losses.failed.sum() < 3
-    with pytest.raises(ValueError, match=r"its network had not converged after the last iteration \(info\['gradient'\] is above the tolerance; use more steps\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"its network had not converged after the last iteration \(info\['gradient'\] is above the "
+        r"tolerance; use more steps\)",
+    ):
         _ = losses.g
 
 
 DATA = Data(X, Y, tuple("abcd"))
 SENTENCES = {
-    "rate of 0": (Descent(rate=0.0), r"a rate above 0, got 0.0 in Descent\(rate=0.0\); Neal 1998 uses 0.1 on normalised data"),
+    "rate of 0": (
+        Descent(rate=0.0),
+        r"a rate above 0, got 0.0 in Descent\(rate=0.0\); Neal 1998 uses 0.1 on normalised data",
+    ),
     "rate NaN": (Descent(rate=float("nan")), "a rate above 0, got nan"),
     "no steps": (Descent(steps=0), "at least 1 step, got 0 in .*; train for some iterations"),
-    "tolerance of 0": (Descent(tolerance=0.0), "a tolerance above 0, got 0.0 in .*; leave it out to accept all networks"),
+    "tolerance of 0": (
+        Descent(tolerance=0.0),
+        "a tolerance above 0, got 0.0 in .*; leave it out to accept all networks",
+    ),
     "batch of none": (Descent(batch=0), "a batch of at least 1 case, got 0 in .*; leave it out to use all cases"),
-    "unknown relevance": (Descent(relevance="ard"), "relevance among none, gradient, correlation, got 'ard'; choose one of them"),
-    "unknown saves": (Descent(saves="log"), r"saves='1-2-5', a number from 1 to the 1000 steps, or a tuple of iterations, got 'log'; choose one of these"),
+    "unknown relevance": (
+        Descent(relevance="ard"),
+        "relevance among none, gradient, correlation, got 'ard'; choose one of them",
+    ),
+    "unknown saves": (
+        Descent(saves="log"),
+        r"saves='1-2-5', a number from 1 to the 1000 steps, or a tuple of iterations, got 'log'; choose one of these",
+    ),
     "too many saves": (Descent(steps=5, saves=6), "a number from 1 to the 5 steps, or a tuple of iterations, got 6"),
     "no saves": (Descent(saves=0), "a number from 1 to the 1000 steps, .*, got 0"),
-    "saves out of order": (Descent(saves=(5, 3)), r"saves at increasing iterations from 1 to 1000, got \(5, 3\); list each once, in order"),
-    "saves beyond the end": (Descent(steps=4, saves=(3, 5)), r"saves at increasing iterations from 1 to 4, got \(3, 5\)"),
+    "saves out of order": (
+        Descent(saves=(5, 3)),
+        r"saves at increasing iterations from 1 to 1000, got \(5, 3\); list each once, in order",
+    ),
+    "saves beyond the end": (
+        Descent(steps=4, saves=(3, 5)),
+        r"saves at increasing iterations from 1 to 4, got \(3, 5\)",
+    ),
     "saves at the start": (Descent(saves=(0, 5)), r"saves at increasing iterations from 1 to 1000, got \(0, 5\)"),
     "an empty tuple of saves": (Descent(saves=()), r"saves at increasing iterations from 1 to 1000, got \(\)"),
-    "unknown optimiser": (Descent(optimiser=Optax("adamm", 0.1)), r"a function of optax with its arguments, got Optax\('adamm', 0.1\) \(.*\); write for example Optax\('adam', learning_rate=0.001\)"),
-    "unknown argument": (Descent(optimiser=Optax("adam", rate=0.1)), r"a function of optax with its arguments, got Optax\('adam', rate=0.1\) \(.*rate.*\)"),
-    "no argument": (Descent(optimiser=Optax("adam")), r"a function of optax with its arguments, got Optax\('adam'\) \(.*learning_rate.*\)"),
+    "unknown optimiser": (
+        Descent(optimiser=Optax("adamm", 0.1)),
+        r"a function of optax with its arguments, got Optax\('adamm', 0.1\) \(.*\); "
+        r"write for example Optax\('adam', learning_rate=0.001\)",
+    ),
+    "unknown argument": (
+        Descent(optimiser=Optax("adam", rate=0.1)),
+        r"a function of optax with its arguments, got Optax\('adam', rate=0.1\) \(.*rate.*\)",
+    ),
+    "no argument": (
+        Descent(optimiser=Optax("adam")),
+        r"a function of optax with its arguments, got Optax\('adam'\) \(.*learning_rate.*\)",
+    ),
 }
 
 
@@ -418,5 +518,14 @@ def test_bad_input_is_named(case, own_messages):
 def test_relevance_needs_known_input_weights(own_messages):
     import flax.linen as nn
 
-    with pytest.raises(ValueError, match="expected an MLP for relevance='gradient', got Dense, whose input weights are not known; use learn.MLP, or relevance='none'"):
-        assess(jax.random.key(0), Descent(nn.Dense(2), relevance="gradient"), DATA, resample.k_fold(jax.random.key(0), 24, folds=3))
+    with pytest.raises(
+        ValueError,
+        match="expected an MLP for relevance='gradient', got Dense, whose input weights are not known; "
+        "use learn.MLP, or relevance='none'",
+    ):
+        assess(
+            jax.random.key(0),
+            Descent(nn.Dense(2), relevance="gradient"),
+            DATA,
+            resample.k_fold(jax.random.key(0), 24, folds=3),
+        )

@@ -8,7 +8,7 @@ import jax
 import matplotlib.pyplot as plt
 import pytest
 
-from jaxgen import algebraic
+from jaxgen import algebraic, delve
 from jaxgen.stats import compare, estimate, interval, metrics
 
 pytestmark = pytest.mark.one_device
@@ -43,20 +43,40 @@ def test_links_lead_somewhere(page):
 
 def test_tables_of_the_guide_are_those_of_the_results():
     """Rows of a method, a plan, the trainings, and numbers with three decimals."""
-    lines = {" ".join(line.split()) for name in ("intervals", "tests") for line in (ROOT / "benchmarks" / "results" / f"calibration_{name}.txt").read_text().splitlines()}
-    rows = [" ".join(row.strip("| ").split(" | ")) for row in GUIDE.read_text().splitlines() if re.search(r"\| \d+ \| \d\.\d{3} ", row)]
+    lines = {
+        " ".join(line.split())
+        for name in ("intervals", "tests")
+        for line in (ROOT / "benchmarks" / "results" / f"calibration_{name}.txt").read_text().splitlines()
+    }
+    rows = [
+        " ".join(row.strip("| ").split(" | "))
+        for row in GUIDE.read_text().splitlines()
+        if re.search(r"\| \d+ \| \d\.\d{3} ", row)
+    ]
     assert len(rows) > 30
     assert [row for row in rows if row not in lines] == []
 
 
 def functions(module):
     """Names of what a module offers to call, without its classes."""
-    names = getattr(module, "__all__", None) or [name for name, value in vars(module).items() if name[0] != "_" and getattr(value, "__module__", "") == module.__name__]
+    names = getattr(module, "__all__", None) or [
+        name
+        for name, value in vars(module).items()
+        if name[0] != "_" and getattr(value, "__module__", "") == module.__name__
+    ]
     return [name for name in names if callable(getattr(module, name)) and not inspect.isclass(getattr(module, name))]
 
 
 def test_checks_have_one_row_for_every_public_function():
-    modules = {"estimate": estimate, "interval": interval, "compare": compare, "metrics": metrics, "metrics.roc": metrics.roc, "algebraic": algebraic}
+    modules = {
+        "estimate": estimate,
+        "interval": interval,
+        "compare": compare,
+        "metrics": metrics,
+        "metrics.roc": metrics.roc,
+        "algebraic": algebraic,
+        "delve": delve.analysis,
+    }
     found = [f"{prefix}.{name}" for prefix, module in modules.items() for name in functions(module)]
     assert len(found) > 100
     assert sorted(re.findall(r"^\| `([\w.]+)` \|", CHECKS.read_text(), re.MULTILINE)) == sorted(found)
@@ -68,4 +88,8 @@ def test_checks_name_tests_that_exist():
     assert [row for row in rows if not re.search(r"\| `test_\w+\.py::test_\w+`[^|]*\|$", row)] == []
     named = {pair for line in lines for pair in re.findall(r"`(\w+\.py)::(\w+)`", line)}
     assert len(named) > 100
-    assert [pair for pair in sorted(named) if not re.search(rf"^def {pair[1]}\(", (ROOT / "tests" / pair[0]).read_text(), re.MULTILINE)] == []
+    assert [
+        pair
+        for pair in sorted(named)
+        if not re.search(rf"^def {pair[1]}\(", (ROOT / "tests" / pair[0]).read_text(), re.MULTILINE)
+    ] == []

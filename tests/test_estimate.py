@@ -1,4 +1,6 @@
-"""Measures, distribution functions and bands: against NumPy, SciPy, statsmodels and Python's statistics, one data set at a time."""
+"""Measures, distribution functions and bands: against NumPy, SciPy, statsmodels and Python's statistics, one data set
+at a time.
+"""
 
 import math
 import statistics
@@ -29,7 +31,15 @@ def losses(g, failed=()):
     g = np.asarray(g, np.float64)
     failure = np.zeros(g.shape, np.uint8)
     failure[list(failed)] = 1
-    return Losses(g, g / 2, resample.bootstrap(jax.random.key(0), 30, g.shape[-1]), "Mean()", "squared", failure, ("it did not converge",))
+    return Losses(
+        g,
+        g / 2,
+        resample.bootstrap(jax.random.key(0), 30, g.shape[-1]),
+        "Mean()",
+        "squared",
+        failure,
+        ("it did not converge",),
+    )
 
 
 # summary
@@ -59,7 +69,12 @@ def test_measures_are_those_of_one_row_at_a_time(name, shape):
 def test_measures_are_those_of_scipy():
     g = draws(5, 60)
     summary = estimate.summary(g)
-    for name, of_row in {"tavr": lambda v: scipy.stats.trim_mean(v, 0.05), "mad": scipy.stats.median_abs_deviation, "iqr": scipy.stats.iqr, "std": scipy.stats.tstd}.items():
+    for name, of_row in {
+        "tavr": lambda v: scipy.stats.trim_mean(v, 0.05),
+        "mad": scipy.stats.median_abs_deviation,
+        "iqr": scipy.stats.iqr,
+        "std": scipy.stats.tstd,
+    }.items():
         np.testing.assert_allclose(getattr(summary.raw, name), [of_row(row) for row in g], **EXACT)
     np.testing.assert_allclose(summary.monte_carlo_error, [scipy.stats.sem(row) for row in g], **EXACT)
     assert summary.resamples == 60
@@ -83,7 +98,10 @@ def test_a_summary_of_losses_says_whose_they_are():
     np.testing.assert_array_equal(summary.raw.avr, estimate.summary(all_rows.g).raw.avr)
     assert summary.title == "Mean(), squared loss"
     assert str(summary).startswith("Mean(), squared loss: 40 resamplings; Monte Carlo standard error of avr(G) 0.")
-    assert estimate.summary(losses(draws(40), failed=[3, 4]).without_failed()).title == "Mean(), squared loss, 2 failed rows left out"
+    assert (
+        estimate.summary(losses(draws(40), failed=[3, 4]).without_failed()).title
+        == "Mean(), squared loss, 2 failed rows left out"
+    )
     assert estimate.summary(all_rows.g).title == ""
 
 
@@ -127,7 +145,10 @@ def test_the_trimmed_average_in_both_forms(shape, cut):
 def test_the_family_holds_g_itself_and_the_transform_of_larsen_and_hansen(shape):
     g = draws(*shape)
     summary = estimate.summary(g)
-    for lam, measures, location in ((0.0, summary.log1p, np.expm1(summary.log1p.avr)), (1.0, summary.raw, summary.raw.avr)):
+    for lam, measures, location in (
+        (0.0, summary.log1p, np.expm1(summary.log1p.avr)),
+        (1.0, summary.raw, summary.raw.avr),
+    ):
         got = estimate.box_cox(g, lam)
         for name in MEASURES:
             np.testing.assert_allclose(getattr(got.measures, name), getattr(measures, name), **EXACT)
@@ -156,13 +177,16 @@ def test_the_estimated_power_is_that_of_scipy(shift):
 def test_the_location_without_a_shift_is_the_power_mean(lam):
     """Harmonic, geometric, ..., quadratic mean."""
     g = draws(3, 40)
-    np.testing.assert_allclose(estimate.box_cox(g, lam, shift=0.0).location, scipy.stats.pmean(g, lam, axis=-1), **EXACT)
+    np.testing.assert_allclose(
+        estimate.box_cox(g, lam, shift=0.0).location, scipy.stats.pmean(g, lam, axis=-1), **EXACT
+    )
 
 
 def test_the_power_of_a_log_normal_is_near_0():
     """5000 values of a standard deviation of 1, within six standard errors.
 
-    The score of the power is z - z^3 / 2; without its parts along the scores of mean and variance, (3 z - z^3) / 2, whose variance is 3/2.
+    The score of the power is z - z^3 / 2; without its parts along the scores of mean and variance, (3 z - z^3) / 2,
+    whose variance is 3/2.
     """
     g = np.exp(np.random.default_rng(4).normal(size=5000))
     assert abs(estimate.box_cox(g, shift=0.0).lam) < 6 * math.sqrt(2 / 3 / 5000)
@@ -226,7 +250,11 @@ def test_several_data_sets_are_sorted_each():
     assert function.half_width == estimate.ecdf(g[0]).half_width
     for p in (0.0, 0.3, 1.0):
         np.testing.assert_array_equal(function.fractile(p), [estimate.ecdf(row).fractile(p) for row in g])
-        for got, want in zip(function.fractile_interval(p), zip(*(estimate.ecdf(row).fractile_interval(p) for row in g), strict=True), strict=True):
+        for got, want in zip(
+            function.fractile_interval(p),
+            zip(*(estimate.ecdf(row).fractile_interval(p) for row in g), strict=True),
+            strict=True,
+        ):
             np.testing.assert_array_equal(got, want)
 
 
@@ -244,7 +272,10 @@ HALVES = {0.0: 1, 1e-9: 1, 0.25: 1, 0.25 + 1e-9: 2, 0.5: 2, 0.5 + 1e-9: 3, 0.75:
 @pytest.mark.parametrize(("p", "value"), HALVES.items())
 def test_fractiles_by_hand(p, value):
     assert estimate.ecdf(np.array([4.0, 2.0, 1.0, 3.0])).fractile(p) == value
-    assert estimate.ecdf(np.array([[4.0, 2.0, 1.0, 3.0], [40.0, 20.0, 10.0, 30.0]])).fractile(p).tolist() == [value, 10 * value]
+    assert estimate.ecdf(np.array([[4.0, 2.0, 1.0, 3.0], [40.0, 20.0, 10.0, 30.0]])).fractile(p).tolist() == [
+        value,
+        10 * value,
+    ]
 
 
 @pytest.mark.parametrize("r", [10, 25, 50, 100, 1000])
@@ -266,7 +297,8 @@ def test_the_interval_of_a_fractile_is_where_the_band_reaches_the_share():
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_the_band_covers_the_whole_function_as_often_as_it_should(level):
-    """5000 samples of 50 uniform values against the exact law of Kolmogorov's statistic, within the limits that a right band leaves once in a million.
+    """5000 samples of 50 uniform values against the exact law of Kolmogorov's statistic, within the limits that a
+    right band leaves once in a million.
 
     The inequality promises at least `level`; the exact coverage is a little more.
     """
@@ -289,32 +321,74 @@ def test_the_band_covers_the_whole_function_as_often_as_it_should(level):
 
 G = draws(10)
 BAD = {
-    "one resampling": (lambda: estimate.summary(G[:1]), "at least 2 resamplings to describe a distribution, got 1; ask for more"),
-    "one resampling of each set": (lambda: estimate.summary(G[:, None]), "at least 2 resamplings to describe a distribution, got 1"),
-    "a single number": (lambda: estimate.summary(G[0]), "at least 2 resamplings to describe a distribution, got a single number"),
-    "one resampling for the ecdf": (lambda: estimate.ecdf(G[:1]), "at least 2 resamplings to describe a distribution, got 1"),
-    "one resampling to trim": (lambda: estimate.trimmed_average(G[:1]), "at least 2 resamplings to describe a distribution, got 1"),
-    "one resampling in losses": (lambda: estimate.summary(losses([1.0])), "at least 2 resamplings to describe a distribution, got 1"),
+    "one resampling": (
+        lambda: estimate.summary(G[:1]),
+        "at least 2 resamplings to describe a distribution, got 1; ask for more",
+    ),
+    "one resampling of each set": (
+        lambda: estimate.summary(G[:, None]),
+        "at least 2 resamplings to describe a distribution, got 1",
+    ),
+    "a single number": (
+        lambda: estimate.summary(G[0]),
+        "at least 2 resamplings to describe a distribution, got a single number",
+    ),
+    "one resampling for the ecdf": (
+        lambda: estimate.ecdf(G[:1]),
+        "at least 2 resamplings to describe a distribution, got 1",
+    ),
+    "one resampling to trim": (
+        lambda: estimate.trimmed_average(G[:1]),
+        "at least 2 resamplings to describe a distribution, got 1",
+    ),
+    "one resampling in losses": (
+        lambda: estimate.summary(losses([1.0])),
+        "at least 2 resamplings to describe a distribution, got 1",
+    ),
     "NaN": (lambda: estimate.summary(np.append(G, np.nan)), "finite values, got 1 that are not, of 11; leave them out"),
     "infinite": (lambda: estimate.ecdf(np.append(G, [np.inf, -np.inf])), "finite values, got 2 that are not, of 12"),
     "NaN to trim": (lambda: estimate.trimmed_average(np.append(G, np.nan)), "finite values, got 1 that are not"),
-    "failed rows": (lambda: estimate.summary(losses(G, failed=[2, 5])), r"got 2 failed of 10 for Mean\(\) on .*\(row 2: it did not converge; row 5: .*call losses.without_failed\(\)"),
+    "failed rows": (
+        lambda: estimate.summary(losses(G, failed=[2, 5])),
+        r"got 2 failed of 10 for Mean\(\) on .*\(row 2: it did not converge; row 5: .*call losses.without_failed\(\)",
+    ),
     "failed rows for the ecdf": (lambda: estimate.ecdf(losses(G, failed=[2])), "got 1 failed of 10"),
     "failed rows to trim": (lambda: estimate.trimmed_average(losses(G, failed=[2])), "got 1 failed of 10"),
     "level 0": (lambda: estimate.ecdf(G, 0.0), "level between 0 and 1, got 0.0; give 0.95 for 95 %"),
     "level 1": (lambda: estimate.ecdf(G, 1.0), "level between 0 and 1, got 1.0"),
     "level as a percentage": (lambda: estimate.ecdf(G, 95.0), "level between 0 and 1, got 95.0"),
     "level NaN": (lambda: estimate.ecdf(G, math.nan), "level between 0 and 1, got nan"),
-    "fractile below 0": (lambda: estimate.ecdf(G).fractile(-0.1), "share between 0 and 1, got -0.1; give 0.95 for the 95 % fractile"),
+    "fractile below 0": (
+        lambda: estimate.ecdf(G).fractile(-0.1),
+        "share between 0 and 1, got -0.1; give 0.95 for the 95 % fractile",
+    ),
     "fractile as a percentage": (lambda: estimate.ecdf(G).fractile(95.0), "share between 0 and 1, got 95.0"),
     "fractile NaN": (lambda: estimate.ecdf(G).fractile(math.nan), "share between 0 and 1, got nan"),
-    "interval of a fractile above 1": (lambda: estimate.ecdf(G).fractile_interval(1.1), "share between 0 and 1, got 1.1"),
-    "interval of a fractile below 0": (lambda: estimate.ecdf(G).fractile_interval(-0.1), "share between 0 and 1, got -0.1"),
+    "interval of a fractile above 1": (
+        lambda: estimate.ecdf(G).fractile_interval(1.1),
+        "share between 0 and 1, got 1.1",
+    ),
+    "interval of a fractile below 0": (
+        lambda: estimate.ecdf(G).fractile_interval(-0.1),
+        "share between 0 and 1, got -0.1",
+    ),
     "failed rows to transform": (lambda: estimate.box_cox(losses(G, failed=[2])), "got 1 failed of 10"),
-    "one resampling to transform": (lambda: estimate.box_cox(G[:1]), "at least 2 resamplings to describe a distribution, got 1"),
-    "zero to transform": (lambda: estimate.box_cox(np.append(G, 0.0), shift=0.0), "values above 0 for a Box-Cox transform with shift 0, got 0; give a larger shift"),
-    "negative to transform": (lambda: estimate.box_cox(np.append(G, -1.5)), "values above -1 for a Box-Cox transform with shift 1, got -1.5"),
-    "equal values to transform": (lambda: estimate.box_cox(np.stack([G, np.ones(10)])), "values that differ to estimate the power of a Box-Cox transform, got 10 equal"),
+    "one resampling to transform": (
+        lambda: estimate.box_cox(G[:1]),
+        "at least 2 resamplings to describe a distribution, got 1",
+    ),
+    "zero to transform": (
+        lambda: estimate.box_cox(np.append(G, 0.0), shift=0.0),
+        "values above 0 for a Box-Cox transform with shift 0, got 0; give a larger shift",
+    ),
+    "negative to transform": (
+        lambda: estimate.box_cox(np.append(G, -1.5)),
+        "values above -1 for a Box-Cox transform with shift 1, got -1.5",
+    ),
+    "equal values to transform": (
+        lambda: estimate.box_cox(np.stack([G, np.ones(10)])),
+        "values that differ to estimate the power of a Box-Cox transform, got 10 equal",
+    ),
     "cut of all": (lambda: estimate.trimmed_average(G, 0.5), "cut of at least 0 and below 0.5, got 0.5"),
     "negative cut": (lambda: estimate.trimmed_average(G, -0.1), "cut of at least 0 and below 0.5, got -0.1"),
 }

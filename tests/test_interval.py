@@ -1,4 +1,6 @@
-"""Intervals for the error of one learner: against SciPy, statsmodels, published values, loops written from the papers, and the coverage they should have."""
+"""Intervals for the error of one learner: against SciPy, statsmodels, published values, loops written from the papers,
+and the coverage they should have.
+"""
 
 import itertools
 import math
@@ -37,7 +39,10 @@ def drawn(plan, sets=None, seed=0):
     """Losses whose cases and rows differ from each other, by chance."""
     random = np.random.default_rng(seed)
     shape = () if sets is None else (sets,)
-    cases, rows = random.gamma(1.0, size=(*shape, 1, plan.n)), random.gamma(20.0, 0.05, size=(*shape, plan.resamples, 1))
+    cases, rows = (
+        random.gamma(1.0, size=(*shape, 1, plan.n)),
+        random.gamma(20.0, 0.05, size=(*shape, plan.resamples, 1)),
+    )
     return of_values(cases * rows * random.gamma(20.0, 0.05, size=(*shape, plan.resamples, plan.n)), plan)
 
 
@@ -65,9 +70,13 @@ def zeros_and_ones(errors, n):
 
 @pytest.mark.parametrize("n", [1, 7, 40, 300])
 def test_error_rates_are_those_of_statsmodels(n):
-    """SciPy's and statsmodels' formulas agree to rounding; the latter cuts Wald's limits to [0, 1], so only those within are compared."""
+    """SciPy's and statsmodels' formulas agree to rounding; the latter cuts Wald's limits to [0, 1], so only those
+    within are compared.
+    """
     errors = np.unique(np.linspace(0, n, 21).astype(int))
-    for level, (method, name) in itertools.product(LEVELS, {"wald": "normal", "wilson": "wilson", "clopper_pearson": "beta"}.items()):
+    for level, (method, name) in itertools.product(
+        LEVELS, {"wald": "normal", "wilson": "wilson", "clopper_pearson": "beta"}.items()
+    ):
         got = getattr(fixed, method)(zeros_and_ones(errors, n), level)
         low, high = proportion_confint(errors, n, 1 - level, name)
         np.testing.assert_allclose(np.clip(got.lower, 0, 1), np.clip(low, 0, 1), rtol=1e-9, atol=1e-12)
@@ -77,14 +86,22 @@ def test_error_rates_are_those_of_statsmodels(n):
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_one_sided_error_rates_are_their_definitions(level):
-    """A limit of Wilson is the rate p with (estimate - p) / sqrt(p (1 - p) / n) = -+ z; an exact one that at which so many errors, or more, have the probability 1 - level."""
+    """A limit of Wilson is the rate p with (estimate - p) / sqrt(p (1 - p) / n) = -+ z; an exact one that at which so
+    many errors, or more, have the probability 1 - level.
+    """
     errors, n = np.arange(1, 30), 30
     cases, z = zeros_and_ones(errors, n), scipy.stats.norm.ppf(level)
     for alternative, sign in (("greater", 1), ("less", -1)):
         wilson, exact = (rule(cases, level, alternative) for rule in (interval.wilson, interval.clopper_pearson))
         limit = wilson.lower if sign == 1 else wilson.upper
-        np.testing.assert_allclose((errors / n - limit) / np.sqrt(limit * (1 - limit) / n), sign * z, rtol=1e-8, atol=1e-8)  # near z = 0 the difference cancels
-        tail = scipy.stats.binom.sf(errors - 1, n, exact.lower) if sign == 1 else scipy.stats.binom.cdf(errors, n, exact.upper)
+        np.testing.assert_allclose(
+            (errors / n - limit) / np.sqrt(limit * (1 - limit) / n), sign * z, rtol=1e-8, atol=1e-8
+        )  # near z = 0 the difference cancels
+        tail = (
+            scipy.stats.binom.sf(errors - 1, n, exact.lower)
+            if sign == 1
+            else scipy.stats.binom.cdf(errors, n, exact.upper)
+        )
         np.testing.assert_allclose(tail, 1 - level, rtol=1e-9)
         for got in (wilson, exact):
             assert np.all((got.upper == math.inf) if sign == 1 else (got.lower == -math.inf))
@@ -100,7 +117,9 @@ def test_one_sided_error_rates_are_their_definitions(level):
     ],
 )
 def test_error_rates_are_those_that_newcombe_publishes(errors, n, wald, wilson, exact):
-    """Newcombe 1998, "Two-sided confidence intervals for the single proportion", table I, to its four digits; it cuts Wald's limits at 0."""
+    """Newcombe 1998, "Two-sided confidence intervals for the single proportion", table I, to its four digits; it cuts
+    Wald's limits at 0.
+    """
     for rule, limits in ((interval.wald, wald), (interval.wilson, wilson), (interval.clopper_pearson, exact)):
         got = rule(zeros_and_ones(errors, n))
         assert (max(got.lower, 0), got.upper) == pytest.approx(limits, abs=5.1e-5)
@@ -158,7 +177,9 @@ def test_bootstrap_is_its_definition(kind, alternative):
     cases = np.random.default_rng(3).gamma(1.0, size=(2, 23))
     got = interval.bootstrap(cases, kind, 1999, 5, 0.9, alternative)
     for q in range(2):  # rounding may move a mean across a tie with the mean of all: none here
-        np.testing.assert_allclose((got.lower[q], got.upper[q]), bootstrap_limits(cases[q], kind, 1999, 5, 0.9, alternative), rtol=1e-10)
+        np.testing.assert_allclose(
+            (got.lower[q], got.upper[q]), bootstrap_limits(cases[q], kind, 1999, 5, 0.9, alternative), rtol=1e-10
+        )
     np.testing.assert_allclose(got.estimate, cases.mean(-1), **EXACT)
     np.testing.assert_allclose(got.standard_error, scipy.stats.sem(cases, axis=-1), **EXACT)
 
@@ -173,14 +194,18 @@ def test_bootstrap_in_batches_is_the_same(monkeypatch):
 
 
 def test_studentised_limits_of_normal_losses_are_near_those_of_t():
-    """The law of the pivot is t with 99 degrees of freedom but for the sample's own shape; over 20 samples its mean fractile is within 3 %."""
+    """The law of the pivot is t with 99 degrees of freedom but for the sample's own shape; over 20 samples its mean
+    fractile is within 3 %.
+    """
     cases = np.random.default_rng(0).normal(size=(20, 100))
     studentised, t = interval.bootstrap(cases, "studentised", 4000), interval.t(cases)
     assert np.mean((studentised.upper - studentised.lower) / (t.upper - t.lower)) == pytest.approx(1, abs=0.03)
 
 
 def test_a_resample_of_one_value_makes_studentised_limits_infinite():
-    """One error of 20: more than a third of resamples have none, their pivot is -inf, and so nothing bounds the rate from above."""
+    """One error of 20: more than a third of resamples have none, their pivot is -inf, and so nothing bounds the rate
+    from above.
+    """
     got = interval.bootstrap(zeros_and_ones(1, 20), "studentised", 500)
     assert got.upper == math.inf
     assert np.isfinite(got.lower)
@@ -203,7 +228,12 @@ def test_the_test_cases_of_one_row_are_what_counts(name, own):
     for number in NUMBERS:
         np.testing.assert_array_equal(getattr(got, number), getattr(alone, number))
     assert got.target == "R of the model trained on the 18 training cases"
-    assert (got.unit, got.learner, alone.unit, alone.target) == ("squared loss", "a learner", "loss", "R of the given model")
+    assert (got.unit, got.learner, alone.unit, alone.target) == (
+        "squared loss",
+        "a learner",
+        "loss",
+        "R of the given model",
+    )
     if not own:
         assert FIXED[name](losses[1]).lower == pytest.approx(got.lower[1], abs=1e-12)
 
@@ -242,14 +272,23 @@ def test_corrected_t_is_the_test_against_a_learner_without_loss(level, alternati
     plan = resample.leave_out(KEY, 20, 0.25, 12)
     losses = drawn(plan, sets=3)
     nothing = of_values(np.zeros((3, 12, 20)), plan)
-    got, want = interval.corrected_t(losses, level, alternative), compare.corrected_t(nothing, losses, alternative, level)
+    got, want = (
+        interval.corrected_t(losses, level, alternative),
+        compare.corrected_t(nothing, losses, alternative, level),
+    )
     naive, paired = interval.naive_t(losses, level, alternative), compare.paired_t(nothing, losses, alternative, level)
     for number in ("estimate", "standard_error", "lower", "upper"):
         np.testing.assert_allclose(getattr(got, number), getattr(want, number), **EXACT)
         np.testing.assert_allclose(getattr(naive, number), getattr(paired, number), **EXACT)
-    np.testing.assert_allclose(got.standard_error, np.sqrt((1 / 12 + 5 / 15) * np.var(losses.g, axis=-1, ddof=1)), **EXACT)
+    np.testing.assert_allclose(
+        got.standard_error, np.sqrt((1 / 12 + 5 / 15) * np.var(losses.g, axis=-1, ddof=1)), **EXACT
+    )
     np.testing.assert_allclose(got.parts["floor"], np.sqrt(5 / 15 * np.var(losses.g, axis=-1, ddof=1)), **EXACT)
-    np.testing.assert_allclose(naive.lower, scipy.stats.ttest_1samp(losses.g, 0.0, axis=-1, alternative=alternative).confidence_interval(level).low, **EXACT)
+    np.testing.assert_allclose(
+        naive.lower,
+        scipy.stats.ttest_1samp(losses.g, 0.0, axis=-1, alternative=alternative).confidence_interval(level).low,
+        **EXACT,
+    )
 
 
 def test_corrected_t_is_naive_t_where_next_to_nothing_is_left_out():
@@ -268,7 +307,9 @@ def test_bouckaert_frank_is_its_formula(repeats):
     got, rows = interval.bouckaert_frank(losses), 5 * repeats
     error = math.sqrt((1 / rows + 1 / 4) * np.var(losses.g, ddof=1))
     assert got.standard_error == pytest.approx(error, rel=1e-12)
-    assert (got.lower, got.upper) == pytest.approx(scipy.stats.t(rows - 1, losses.g.mean(), error).interval(0.95), rel=1e-12)
+    assert (got.lower, got.upper) == pytest.approx(
+        scipy.stats.t(rows - 1, losses.g.mean(), error).interval(0.95), rel=1e-12
+    )
     assert got.df == rows - 1
     assert ("a single run of folds" in got.note) is (repeats == 1)
 
@@ -281,12 +322,16 @@ def test_conservative_z_is_its_definition(n):
     for m in range(-1, 3):
         for half in (-1,) if m < 0 else (0, 1):
             rows = np.flatnonzero((plan.labels["pair"] == m) & (plan.labels["half"] == half))
-            means[m, half] = np.mean([squared_errors(x, y, np.flatnonzero(plan.train[r]), np.flatnonzero(plan.test[r])).mean() for r in rows])
+            means[m, half] = np.mean(
+                [squared_errors(x, y, np.flatnonzero(plan.train[r]), np.flatnonzero(plan.test[r])).mean() for r in rows]
+            )
     variance = sum((means[m, 0] - means[m, 1]) ** 2 for m in range(3)) / 6
     got = interval.conservative_z(losses)
     assert got.estimate == pytest.approx(means[-1, -1], rel=1e-9)
     assert got.standard_error == pytest.approx(math.sqrt(variance), rel=1e-8)
-    assert (got.lower, got.upper) == pytest.approx(scipy.stats.norm(means[-1, -1], math.sqrt(variance)).interval(0.95), rel=1e-8)
+    assert (got.lower, got.upper) == pytest.approx(
+        scipy.stats.norm(means[-1, -1], math.sqrt(variance)).interval(0.95), rel=1e-8
+    )
     assert got.target == f"ER for training sets of {n - 2} cases"
     assert "3 pairs of halves" in got.note
 
@@ -302,7 +347,9 @@ def test_cross_validation_is_its_definition(n, folds):
     got = interval.cross_validation(losses)
     assert got.estimate == pytest.approx(cases.mean(), rel=1e-9)
     assert got.standard_error == pytest.approx(cases.std() / math.sqrt(n), rel=1e-8)
-    assert (got.lower, got.upper) == pytest.approx(scipy.stats.norm(cases.mean(), cases.std() / math.sqrt(n)).interval(0.95), rel=1e-8)
+    assert (got.lower, got.upper) == pytest.approx(
+        scipy.stats.norm(cases.mean(), cases.std() / math.sqrt(n)).interval(0.95), rel=1e-8
+    )
     assert got.target == "the k-fold test error"
     if folds < n:
         inside = interval.cross_validation(losses, "within")
@@ -315,34 +362,55 @@ def test_cross_validation_with_repeats_takes_the_mean_of_each_case():
     losses = drawn(plan)
     cases = np.array([losses.values[plan.test[:, i] > 0, i].mean() for i in range(20)])
     got = interval.cross_validation(losses)
-    np.testing.assert_allclose((got.estimate, got.standard_error), (cases.mean(), cases.std() / math.sqrt(20)), rtol=1e-12)
+    np.testing.assert_allclose(
+        (got.estimate, got.standard_error), (cases.mean(), cases.std() / math.sqrt(20)), rtol=1e-12
+    )
     runs = [
-        interval.cross_validation(of_values(losses.values[5 * r : 5 * r + 5], resample.from_weights(plan.train[5 * r : 5 * r + 5], plan.test[5 * r : 5 * r + 5])), "within")
+        interval.cross_validation(
+            of_values(
+                losses.values[5 * r : 5 * r + 5],
+                resample.from_weights(plan.train[5 * r : 5 * r + 5], plan.test[5 * r : 5 * r + 5]),
+            ),
+            "within",
+        )
         for r in range(3)
     ]
-    np.testing.assert_allclose(interval.cross_validation(losses, "within").standard_error ** 2, np.mean([run.standard_error**2 for run in runs]), rtol=1e-12)
+    np.testing.assert_allclose(
+        interval.cross_validation(losses, "within").standard_error ** 2,
+        np.mean([run.standard_error**2 for run in runs]),
+        rtol=1e-12,
+    )
 
 
 def test_five_by_two_is_its_definition():
     plan = resample.five_by_two(KEY, 21)
     losses = drawn(plan)
-    p = {(r, f): float(losses.g[i]) for i, (r, f) in enumerate(zip(plan.labels["repeat"].tolist(), plan.labels["fold"].tolist(), strict=True))}
+    p = {
+        (r, f): float(losses.g[i])
+        for i, (r, f) in enumerate(zip(plan.labels["repeat"].tolist(), plan.labels["fold"].tolist(), strict=True))
+    }
     variance = 0.0
     for r in range(5):
         mean = (p[r, 0] + p[r, 1]) / 2
         variance += ((p[r, 0] - mean) ** 2 + (p[r, 1] - mean) ** 2) / 5
     got = interval.five_by_two(losses)
-    np.testing.assert_allclose((got.lower, got.upper), scipy.stats.t(5, p[0, 0], math.sqrt(variance)).interval(0.95), rtol=1e-12)
+    np.testing.assert_allclose(
+        (got.lower, got.upper), scipy.stats.t(5, p[0, 0], math.sqrt(variance)).interval(0.95), rtol=1e-12
+    )
     assert got.parts["mean"] == pytest.approx(np.mean(list(p.values())), rel=1e-12)
 
 
 def nested(x, y, folds_of_repeats, power):
-    """Algorithm 1 of Bates, Hastie & Tibshirani, and the bias correction, in loops that train every model when it is asked for. The cases below meet the lower limit of the error, none, and the upper one."""
+    """Algorithm 1 of Bates, Hastie & Tibshirani, and the bias correction, in loops that train every model when it is
+    asked for. The cases below meet the lower limit of the error, none, and the upper one.
+    """
     n, a, b, inner, outer = len(y), [], [], [], []
     for folds in folds_of_repeats:
         for k, held in enumerate(folds):
             rest = [fold for j, fold in enumerate(folds) if j != k]
-            e_in = np.concatenate([squared_errors(x, y, np.concatenate([f for f in rest if f is not fold]), fold) for fold in rest])
+            e_in = np.concatenate(
+                [squared_errors(x, y, np.concatenate([f for f in rest if f is not fold]), fold) for fold in rest]
+            )
             e_out = squared_errors(x, y, np.concatenate(rest), held)
             a.append((e_in.mean() - e_out.mean()) ** 2)
             b.append(e_out.var(ddof=1) / len(held))
@@ -354,29 +422,46 @@ def nested(x, y, folds_of_repeats, power):
 
 
 @pytest.mark.parametrize(("bias", "power"), [("authors", 1.5), ("mlr3", 1.0)])
-@pytest.mark.parametrize(("n", "folds", "repeats", "seed"), [(20, 4, 1, 0), (20, 4, 1, 1), (23, 5, 2, 2), (15, 3, 3, 3), (20, 4, 1, 9)])
+@pytest.mark.parametrize(
+    ("n", "folds", "repeats", "seed"), [(20, 4, 1, 0), (20, 4, 1, 1), (23, 5, 2, 2), (15, 3, 3, 3), (20, 4, 1, 9)]
+)
 def test_nested_cross_validation_is_the_algorithm(n, folds, repeats, seed, bias, power):
     plan = resample.nested_pairs(jax.random.key(seed), n, folds, repeats)
     x, y, losses = small_problem(plan, seed)
     single = plan.labels["first"] == plan.labels["second"]
-    divisions = [[np.flatnonzero(test) for test in plan.test[single & (plan.labels["repeat"] == r)]] for r in range(repeats)]
+    divisions = [
+        [np.flatnonzero(test) for test in plan.test[single & (plan.labels["repeat"] == r)]] for r in range(repeats)
+    ]
     estimate, error, correction, mse = nested(x, y, divisions, power)
     got = interval.nested_cross_validation(losses, bias)
-    np.testing.assert_allclose((got.estimate, got.standard_error, got.parts["bias"], got.parts["mse"]), (estimate, error, correction, mse), rtol=1e-8)
+    np.testing.assert_allclose(
+        (got.estimate, got.standard_error, got.parts["bias"], got.parts["mse"]),
+        (estimate, error, correction, mse),
+        rtol=1e-8,
+    )
     assert (got.lower, got.upper) == pytest.approx(scipy.stats.norm(estimate, error).interval(0.95), rel=1e-8)
     assert 1 <= got.parts["inflation"] <= math.sqrt(folds) + 1e-12
     assert got.target == "R"
 
 
 def test_nested_cross_validation_reaches_both_of_its_limits():
-    """Chance puts the estimated MSE below its limit in some data sets; here the inner and outer losses of one fold are far apart, which puts it above."""
+    """Chance puts the estimated MSE below its limit in some data sets; here the inner and outer losses of one fold are
+    far apart, which puts it above.
+    """
     plan = resample.nested_pairs(KEY, 24, 4)
     losses = drawn(plan, sets=60)
     inflation = interval.nested_cross_validation(losses).parts["inflation"]
     assert np.isclose(inflation, 1).any()
-    assert all(("at its limits" in interval.nested_cross_validation(losses[q]).note) is bool(np.isclose(inflation[q], (1, 2)).any()) for q in range(60))
+    assert all(
+        ("at its limits" in interval.nested_cross_validation(losses[q]).note)
+        is bool(np.isclose(inflation[q], (1, 2)).any())
+        for q in range(60)
+    )
     fold = (plan.test[:4] > 0).argmax(0)
-    values = np.where(fold == 0, 10.0, np.where(plan.labels["first"] == plan.labels["second"], 0.0, 10.0)[:, None]) + np.arange(24) * 1e-3
+    values = (
+        np.where(fold == 0, 10.0, np.where(plan.labels["first"] == plan.labels["second"], 0.0, 10.0)[:, None])
+        + np.arange(24) * 1e-3
+    )
     assert interval.nested_cross_validation(of_values(values, plan)).parts["inflation"] == pytest.approx(2.0, rel=1e-12)
 
 
@@ -426,7 +511,11 @@ def test_several_data_sets_are_done_each(name, own):
 @METHODS
 def test_one_sided_limits_are_those_of_a_wider_interval(name):
     losses, method = drawn(PLANS[name]), getattr(interval, name)
-    both, greater, less = method(losses, level=0.8), method(losses, level=0.9, alternative="greater"), method(losses, level=0.9, alternative="less")
+    both, greater, less = (
+        method(losses, level=0.8),
+        method(losses, level=0.9, alternative="greater"),
+        method(losses, level=0.9, alternative="less"),
+    )
     np.testing.assert_allclose((greater.lower, less.upper), (both.lower, both.upper), **EXACT)
     assert (greater.upper, less.lower) == (math.inf, -math.inf)
     assert both.lower < both.estimate < both.upper
@@ -453,7 +542,9 @@ def test_losses_outside_the_test_cases_do_not_matter(name):
     losses = drawn(PLANS[name])
     blanked = of_values(np.where(losses.test > 0, losses.values, np.nan), losses.plan)
     got, want = (getattr(interval, name)(one) for one in (blanked, losses))
-    np.testing.assert_array_equal([getattr(got, number) for number in NUMBERS], [getattr(want, number) for number in NUMBERS])
+    np.testing.assert_array_equal(
+        [getattr(got, number) for number in NUMBERS], [getattr(want, number) for number in NUMBERS]
+    )
 
 
 @METHODS
@@ -462,7 +553,11 @@ def test_an_interval_says_what_it_is(name):
     for part in (got.method, got.source, "squared loss of a learner", "95% interval [", f"about {got.target}"):
         assert part in str(got)
     assert got.target.startswith(
-        {"cross_validation": "the k-fold test error", "nested_cross_validation": "R", "hold_out": "R of the model trained on the 18"}.get(name, "ER for training sets of ")
+        {
+            "cross_validation": "the k-fold test error",
+            "nested_cross_validation": "R",
+            "hold_out": "R of the model trained on the 18",
+        }.get(name, "ER for training sets of ")
     )
     assert ("negative control" in got.note) is (name == "naive_t")
 
@@ -471,7 +566,9 @@ def test_an_interval_says_what_it_is(name):
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_one_value_in_all_cases_has_documented_limits(name, value):
     got = FIXED[name](np.full(10, value))
-    beyond = {"wilson": 3.8415 / (10 + 3.8415), "clopper_pearson": 1 - 0.025**0.1}.get(name, 0.0)  # z^2 / (N + z^2); 1 - (alpha / 2)^(1/N)
+    beyond = {"wilson": 3.8415 / (10 + 3.8415), "clopper_pearson": 1 - 0.025**0.1}.get(
+        name, 0.0
+    )  # z^2 / (N + z^2); 1 - (alpha / 2)^(1/N)
     want = (0.0, beyond) if value == 0 else (1 - beyond, 1.0)
     assert (got.lower, got.upper) == pytest.approx(want, abs=1e-5)
 
@@ -498,7 +595,9 @@ COVERAGE = {
     "nested": (interval.nested_cross_validation, "nested", 0.949, 0.89),
     "conservative Z": (interval.conservative_z, "halves", 0.981, 1.48),
 }
-"""A method, its plan, and its coverage of R and mean width for least squares with 100 cases and 10 inputs, of 1500 data sets of an independent program."""
+"""A method, its plan, and its coverage of R and mean width for least squares with 100 cases and 10 inputs, of 1500
+data sets of an independent program.
+"""
 MADE_FOR = {
     "third": partial(resample.leave_out, fraction=0.333, resamples=1),
     "folds": partial(resample.k_fold, folds=5),
@@ -513,7 +612,8 @@ MADE_FOR = {
 
 @pytest.fixture(scope="module")
 def simulated():
-    """Losses of least squares on every plan, by name, of linear data with noise of variance 1; and the risk of the model of all cases, [Q].
+    """Losses of least squares on every plan, by name, of linear data with noise of variance 1; and the risk of the
+    model of all cases, [Q].
 
     All rows of all plans are assessed in one call.
     """
@@ -521,22 +621,34 @@ def simulated():
     x, noise = random.normal(size=(SETS, 100, 10)), random.normal(size=(SETS, 100))
     deviation = np.linalg.solve(np.einsum("qnd,qne->qde", x, x), np.einsum("qnd,qn->qd", x, noise)[..., None])
     data = Data(x, (x.sum(-1) + noise)[..., None], tuple(f"x{i}" for i in range(10)))
-    plans = {name: resample.stack([plan(jax.random.key(q), 100) for q in range(SETS)]) for name, plan in MADE_FOR.items()}
-    together = resample.from_weights(*(np.concatenate([getattr(plan, part) for plan in plans.values()], axis=1) for part in ("train", "test")))
+    plans = {
+        name: resample.stack([plan(jax.random.key(q), 100) for q in range(SETS)]) for name, plan in MADE_FOR.items()
+    }
+    together = resample.from_weights(
+        *(np.concatenate([getattr(plan, part) for plan in plans.values()], axis=1) for part in ("train", "test"))
+    )
     values = assess(KEY, learn.LeastSquares(intercept=False), data, together).values
     ends = np.cumsum([plan.resamples for plan in plans.values()])
-    return {name: of_values(values[:, end - plan.resamples : end], plan) for (name, plan), end in zip(plans.items(), ends, strict=True)}, 1 + np.square(deviation).sum((-2, -1))
+    return {
+        name: of_values(values[:, end - plan.resamples : end], plan)
+        for (name, plan), end in zip(plans.items(), ends, strict=True)
+    }, 1 + np.square(deviation).sum((-2, -1))
 
 
 @pytest.mark.parametrize("name", COVERAGE)
 def test_coverage_and_width_are_those_of_an_independent_simulation(name, simulated):
-    """Coverage: binomial limits that fail once in a million, around what 1500 other data sets gave, give or take its standard error of 0.01.
-    Width: its relative deviation between data sets is 17 to 37 %, so 3 % at most of the mean of 160; 12 % is four times that.
+    """Coverage: binomial limits that fail once in a million, around what 1500 other data sets gave, give or take its
+    standard error of 0.01.
+    Width: its relative deviation between data sets is 17 to 37 %, so 3 % at most of the mean of 160; 12 % is four
+      times that.
     """
     method, plan, coverage, width = COVERAGE[name]
     losses, risk = simulated
     got = method(losses[plan])
-    low, high = scipy.stats.binom.ppf(5e-7, SETS, coverage - 0.01), scipy.stats.binom.isf(5e-7, SETS, min(coverage + 0.01, 1.0))
+    low, high = (
+        scipy.stats.binom.ppf(5e-7, SETS, coverage - 0.01),
+        scipy.stats.binom.isf(5e-7, SETS, min(coverage + 0.01, 1.0)),
+    )
     assert low <= np.sum((got.lower <= risk) & (risk <= got.upper)) <= high
     if width:
         assert np.mean(got.upper - got.lower) == pytest.approx(width, rel=0.12)
@@ -545,7 +657,10 @@ def test_coverage_and_width_are_those_of_an_independent_simulation(name, simulat
 def test_naive_t_covers_far_too_little_and_corrected_t_does_not(simulated):
     """The negative control: with 100 halves it covers about one in nine, where it claims 95 %."""
     losses, risk = simulated
-    covered = [int(np.sum((got.lower <= risk) & (risk <= got.upper))) for got in (rule(losses["half"]) for rule in (interval.naive_t, interval.corrected_t))]
+    covered = [
+        int(np.sum((got.lower <= risk) & (risk <= got.upper)))
+        for got in (rule(losses["half"]) for rule in (interval.naive_t, interval.corrected_t))
+    ]
     assert covered[0] < scipy.stats.binom.ppf(1e-6, SETS, 0.5)
     assert covered[1] >= scipy.stats.binom.ppf(1e-6, SETS, 0.95)
 
@@ -558,16 +673,46 @@ RECOMMENDED = {
     "random splits": (PLANS["corrected_t"], "R", "corrected resampled t interval", "splits share cases"),
     "random splits, ER": (PLANS["corrected_t"], "ER", "corrected resampled t interval", "trained on 18 of 24 cases"),
     "splits of nine tenths": (resample.leave_out(KEY, 20, 0.1, 5), "R", "corrected resampled t interval", ""),
-    "balanced": (resample.balanced(KEY, 24, 0.25, 6), "R", "corrected resampled t interval", "balanced splits are no random ones, for which the correction is made"),
-    "repeated folds": (PLANS["bouckaert_frank"], "R", "corrected repeated k-fold t interval", "folds share training cases"),
+    "balanced": (
+        resample.balanced(KEY, 24, 0.25, 6),
+        "R",
+        "corrected resampled t interval",
+        "balanced splits are no random ones, for which the correction is made",
+    ),
+    "repeated folds": (
+        PLANS["bouckaert_frank"],
+        "R",
+        "corrected repeated k-fold t interval",
+        "folds share training cases",
+    ),
     "folds": (PLANS["cross_validation"], "R", "corrected repeated k-fold t interval", "very conservative"),
-    "folds, their own error": (PLANS["cross_validation"], "the k-fold test error", "cross-validation interval, all-pairs", "its central limit theorem"),
-    "leave-one-out, its own error": (resample.leave_one_out(12), "the k-fold test error", "cross-validation interval, all-pairs", "its central limit theorem"),
-    "folds without labels": (resample.from_weights(PLANS["cross_validation"].train, PLANS["cross_validation"].test), "ER", "corrected repeated k-fold t interval", ""),
+    "folds, their own error": (
+        PLANS["cross_validation"],
+        "the k-fold test error",
+        "cross-validation interval, all-pairs",
+        "its central limit theorem",
+    ),
+    "leave-one-out, its own error": (
+        resample.leave_one_out(12),
+        "the k-fold test error",
+        "cross-validation interval, all-pairs",
+        "its central limit theorem",
+    ),
+    "folds without labels": (
+        resample.from_weights(PLANS["cross_validation"].train, PLANS["cross_validation"].test),
+        "ER",
+        "corrected repeated k-fold t interval",
+        "",
+    ),
     "5 x 2": (PLANS["five_by_two"], "R", "corrected repeated k-fold t interval", "trained on 12 of 24 cases"),
     "nested": (PLANS["nested_cross_validation"], "R", "nested cross-validation", "corrects its bias"),
     "halves": (PLANS["conservative_z"], "ER", "conservative Z interval", "disjoint halves"),
-    "nothing shared": (resample.task_instances(64, 8, instances=4), "ER", "naive t interval", "neither training nor test cases"),
+    "nothing shared": (
+        resample.task_instances(64, 8, instances=4),
+        "ER",
+        "naive t interval",
+        "neither training nor test cases",
+    ),
 }
 
 
@@ -585,14 +730,42 @@ def test_recommend_chooses_and_says_why(case):
 NONE_KNOWN = {
     "bootstrap": (resample.bootstrap(KEY, 24, 60), "R", "bootstrap samples, which train on about 0.63 n cases"),
     "bootstrap, ER": (resample.bootstrap(KEY, 24, 60), "ER", "bootstrap samples, which train on about 0.63 n cases"),
-    "tested twice": (resample.from_weights(ONE, 2 * TWO), "R", "test cases that count more than once; give test weights of 0 and 1"),
-    "apparent": (resample.full(24), "R", "rows tested on cases that they were trained on: the apparent error; use leave_out or nested_pairs"),
-    "leave-one-out": (resample.leave_one_out(12), "R", "single test cases, from which the dependence of the models cannot be seen"),
+    "tested twice": (
+        resample.from_weights(ONE, 2 * TWO),
+        "R",
+        "test cases that count more than once; give test weights of 0 and 1",
+    ),
+    "apparent": (
+        resample.full(24),
+        "R",
+        "rows tested on cases that they were trained on: the apparent error; use leave_out or nested_pairs",
+    ),
+    "leave-one-out": (
+        resample.leave_one_out(12),
+        "R",
+        "single test cases, from which the dependence of the models cannot be seen",
+    ),
     "series": (resample.time_blocks(24, 4), "R", "blocks of a series, whose cases depend on each other"),
-    "series, its own error": (resample.time_blocks(24, 4), "the k-fold test error", "no folds of independent cases that test each of them once"),
-    "groups": (resample.k_fold(KEY, 24, 4, groups=np.arange(24) // 3), "the k-fold test error", "no folds of independent cases"),
-    "nothing shared": (resample.task_instances(64, 8, instances=4), "R", "training sets that do not overlap, none of which holds all cases; ask for ER"),
-    "splits as folds": (PLANS["corrected_t"], "the k-fold test error", "no folds of independent cases that test each of them once"),
+    "series, its own error": (
+        resample.time_blocks(24, 4),
+        "the k-fold test error",
+        "no folds of independent cases that test each of them once",
+    ),
+    "groups": (
+        resample.k_fold(KEY, 24, 4, groups=np.arange(24) // 3),
+        "the k-fold test error",
+        "no folds of independent cases",
+    ),
+    "nothing shared": (
+        resample.task_instances(64, 8, instances=4),
+        "R",
+        "training sets that do not overlap, none of which holds all cases; ask for ER",
+    ),
+    "splits as folds": (
+        PLANS["corrected_t"],
+        "the k-fold test error",
+        "no folds of independent cases that test each of them once",
+    ),
     "common test set": (
         resample.task_instances(64, 8, instances=4, common=True),
         "ER",
@@ -604,14 +777,25 @@ NONE_KNOWN = {
 @pytest.mark.parametrize("case", NONE_KNOWN)
 def test_recommend_refuses_where_no_interval_is_known(case):
     plan, target, message = NONE_KNOWN[case]
-    with pytest.raises(ValueError, match=rf"expected a plan from which an interval for {target} is known to cover what it should, got (resample\.|given weights).*: {message}"):
+    with pytest.raises(
+        ValueError,
+        match=rf"expected a plan from which an interval for {target} is known to cover what it should, got "
+        rf"(resample\.|given weights).*: {message}",
+    ):
         interval.recommend(drawn(plan), target)
 
 
 # Bad input
 
 SPLITS = drawn(PLANS["corrected_t"])
-FAILED = {name: replace(drawn(plan), failure=np.r_[np.uint8(1), np.zeros(plan.resamples - 1, np.uint8)], reasons=("it did not converge",)) for name, plan in PLANS.items()}
+FAILED = {
+    name: replace(
+        drawn(plan),
+        failure=np.r_[np.uint8(1), np.zeros(plan.resamples - 1, np.uint8)],
+        reasons=("it did not converge",),
+    )
+    for name, plan in PLANS.items()
+}
 SINGLE = drawn(PLANS["hold_out"])
 
 
@@ -620,55 +804,149 @@ def rows_only(losses):
 
 
 REFUSED = {
-    "one row": (interval.corrected_t, SINGLE, "at least 2 resamplings to see how they vary, got 1; ask for more resamples, or use hold_out"),
+    "one row": (
+        interval.corrected_t,
+        SINGLE,
+        "at least 2 resamplings to see how they vary, got 1; ask for more resamples, or use hold_out",
+    ),
     "one row, naive": (interval.naive_t, SINGLE, "at least 2 resamplings"),
-    "several rows": (interval.hold_out, SPLITS, "expected one row, tested on cases of its own, for t, got 6 .*; take a plan of one split, or a method of jaxgen.stats.interval"),
-    "apparent": (interval.hold_out, drawn(resample.full(24)), "held out of the training, got some that were trained on; use a plan that leaves its test cases out"),
-    "cases twice": (interval.t, drawn(resample.from_weights(ONE[:1], 2 * TWO[:1])), "some that count more than once; give test weights of 0 and 1"),
+    "several rows": (
+        interval.hold_out,
+        SPLITS,
+        "expected one row, tested on cases of its own, for t, got 6 .*; "
+        "take a plan of one split, or a method of jaxgen.stats.interval",
+    ),
+    "apparent": (
+        interval.hold_out,
+        drawn(resample.full(24)),
+        "held out of the training, got some that were trained on; use a plan that leaves its test cases out",
+    ),
+    "cases twice": (
+        interval.t,
+        drawn(resample.from_weights(ONE[:1], 2 * TWO[:1])),
+        "some that count more than once; give test weights of 0 and 1",
+    ),
     "sizes": (
         interval.t,
         drawn(resample.from_weights(np.stack([ONE[:1], ONE[:1]]), np.stack([TWO[:1], TWO[:1] + TWO[1:]])), 2),
         r"1 to 2 of them in different data sets; take one at a time, as in losses\[q\]",
     ),
-    "one test case": (interval.t, drawn(resample.from_weights(ONE[:1], TWO[:1])), r"at least 2 test cases for t, got shape \[1\]; test on more cases"),
+    "one test case": (
+        interval.t,
+        drawn(resample.from_weights(ONE[:1], TWO[:1])),
+        r"at least 2 test cases for t, got shape \[1\]; test on more cases",
+    ),
     "no case": (interval.wilson, np.zeros((3, 0)), r"at least 1 test case for Wilson interval, got shape \[3, 0\]"),
-    "NaN": (interval.t, np.array([1.0, math.nan]), "expected finite losses .*, got one that is not finite; test on more cases, or leave out what is not a number"),
-    "no rate": (interval.wilson, np.array([0.0, 0.5]), r"losses of 0 and 1 for an error rate, got 0.5 \(loss\); use the loss zero_one, or t for other losses"),
-    "no rate, exact": (interval.clopper_pearson, SINGLE, r"losses of 0 and 1 for an error rate, got .* \(squared loss\)"),
+    "NaN": (
+        interval.t,
+        np.array([1.0, math.nan]),
+        "expected finite losses .*, got one that is not finite; test on more cases, or leave out what is not a number",
+    ),
+    "no rate": (
+        interval.wilson,
+        np.array([0.0, 0.5]),
+        r"losses of 0 and 1 for an error rate, got 0.5 \(loss\); use the loss zero_one, or t for other losses",
+    ),
+    "no rate, exact": (
+        interval.clopper_pearson,
+        SINGLE,
+        r"losses of 0 and 1 for an error rate, got .* \(squared loss\)",
+    ),
     "no rate, Wald": (interval.wald, SINGLE, "losses of 0 and 1"),
-    "kind": (partial(interval.bootstrap, kind="abc"), SINGLE, "a kind of bootstrap among percentile, basic, bca, studentised, got 'abc'; choose one of them"),
+    "kind": (
+        partial(interval.bootstrap, kind="abc"),
+        SINGLE,
+        "a kind of bootstrap among percentile, basic, bca, studentised, got 'abc'; choose one of them",
+    ),
     "resamples": (partial(interval.bootstrap, resamples=1), SINGLE, "at least 2 resamples, got 1; ask for thousands"),
-    "BCa": (partial(interval.bootstrap, resamples=2, seed=12), np.array([0.0] * 300 + [1.0]), "1 data sets without, for which BCa has no limits; use kind='percentile' or t"),
-    "bootstrap": (interval.corrected_t, drawn(resample.bootstrap(KEY, 24, 6)), r"cases drawn more than once \(a bootstrap\)"),
-    "no folds": (interval.bouckaert_frank, SPLITS, r"repeats of folds that test every case once, got resample.leave_out\(.*; use corrected_t for random splits, or k_fold"),
-    "a fold missing": (interval.bouckaert_frank, FAILED["bouckaert_frank"].without_failed(), "repeats of folds that test every case once, got .* without 1 failed rows"),
-    "no halves": (interval.conservative_z, SPLITS, "expected splits of all data and of pairs of halves, got resample.leave_out.*; use resample.paired_halves"),
+    "BCa": (
+        partial(interval.bootstrap, resamples=2, seed=12),
+        np.array([0.0] * 300 + [1.0]),
+        "1 data sets without, for which BCa has no limits; use kind='percentile' or t",
+    ),
+    "bootstrap": (
+        interval.corrected_t,
+        drawn(resample.bootstrap(KEY, 24, 6)),
+        r"cases drawn more than once \(a bootstrap\)",
+    ),
+    "no folds": (
+        interval.bouckaert_frank,
+        SPLITS,
+        r"repeats of folds that test every case once, got resample.leave_out\(.*; "
+        r"use corrected_t for random splits, or k_fold",
+    ),
+    "a fold missing": (
+        interval.bouckaert_frank,
+        FAILED["bouckaert_frank"].without_failed(),
+        "repeats of folds that test every case once, got .* without 1 failed rows",
+    ),
+    "no halves": (
+        interval.conservative_z,
+        SPLITS,
+        "expected splits of all data and of pairs of halves, got resample.leave_out.*; use resample.paired_halves",
+    ),
     "a half incomplete": (
         interval.conservative_z,
         FAILED["conservative_z"].without_failed(),
         "as many rows of every half as of all data, got unequal numbers .*; assess the whole plan",
     ),
-    "no division": (interval.cross_validation, SPLITS, "folds that test every case once, trained on all others, got resample.leave_out.*; use k_fold or leave_one_out"),
-    "gaps": (interval.cross_validation, drawn(resample.time_blocks(24, 4, gap=1)), "trained on all others, got resample.time_blocks"),
-    "variance": (partial(interval.cross_validation, variance="all"), SPLITS, "the variance all-pairs or within, got 'all'; choose one of them"),
+    "no division": (
+        interval.cross_validation,
+        SPLITS,
+        "folds that test every case once, trained on all others, got resample.leave_out.*; use k_fold or leave_one_out",
+    ),
+    "gaps": (
+        interval.cross_validation,
+        drawn(resample.time_blocks(24, 4, gap=1)),
+        "trained on all others, got resample.time_blocks",
+    ),
+    "variance": (
+        partial(interval.cross_validation, variance="all"),
+        SPLITS,
+        "the variance all-pairs or within, got 'all'; choose one of them",
+    ),
     "folds of one case": (
         partial(interval.cross_validation, variance="within"),
         drawn(resample.leave_one_out(5)),
         "at least 2 cases in every fold for the variance within folds, got 1 .*; use all-pairs, or fewer folds",
     ),
-    "no five by two": (interval.five_by_two, drawn(PLANS["bouckaert_frank"]), "five times two halves, got resample.k_fold.*; use resample.five_by_two"),
+    "no five by two": (
+        interval.five_by_two,
+        drawn(PLANS["bouckaert_frank"]),
+        "five times two halves, got resample.k_fold.*; use resample.five_by_two",
+    ),
     "ten folds": (interval.five_by_two, drawn(resample.k_fold(KEY, 24, 10)), "five times two halves"),
-    "no pairs": (interval.nested_cross_validation, SPLITS, "rows without one fold and without two, got resample.leave_out.*; use resample.nested_pairs"),
+    "no pairs": (
+        interval.nested_cross_validation,
+        SPLITS,
+        "rows without one fold and without two, got resample.leave_out.*; use resample.nested_pairs",
+    ),
     "a pair missing": (
         interval.nested_cross_validation,
         FAILED["nested_cross_validation"].without_failed(),
         "expected 10 rows in each repeat of 4 folds, got 19 rows in 2; assess the whole plan",
     ),
-    "nested folds of one case": (interval.nested_cross_validation, drawn(resample.nested_pairs(KEY, 7, 4)), "at least 2 cases in every fold, got 1 .*; use fewer folds"),
-    "bias": (partial(interval.nested_cross_validation, bias="none"), SPLITS, "the bias correction authors or mlr3, got 'none'; choose one of them"),
-    "target": (partial(interval.recommend, target="G"), SPLITS, "a target among R, ER, the k-fold test error, got 'G'; choose one of them"),
+    "nested folds of one case": (
+        interval.nested_cross_validation,
+        drawn(resample.nested_pairs(KEY, 7, 4)),
+        "at least 2 cases in every fold, got 1 .*; use fewer folds",
+    ),
+    "bias": (
+        partial(interval.nested_cross_validation, bias="none"),
+        SPLITS,
+        "the bias correction authors or mlr3, got 'none'; choose one of them",
+    ),
+    "target": (
+        partial(interval.recommend, target="G"),
+        SPLITS,
+        "a target among R, ER, the k-fold test error, got 'G'; choose one of them",
+    ),
 } | {
-    f"rows only, {name}": (getattr(interval, name), rows_only(drawn(PLANS[name])), r"the losses of every case, got the means of rows only \(resample.*\); assess with keep='cases'")
+    f"rows only, {name}": (
+        getattr(interval, name),
+        rows_only(drawn(PLANS[name])),
+        r"the losses of every case, got the means of rows only \(resample.*\); assess with keep='cases'",
+    )
     for name in ("hold_out", "cross_validation", "nested_cross_validation")
 }
 
@@ -683,7 +961,10 @@ def test_what_cannot_be_done_is_refused(case):
 @METHODS
 def test_failed_rows_are_refused(name):
     for method in (getattr(interval, name), interval.recommend):
-        with pytest.raises(ValueError, match=r"expected every row to have been fitted, got 1 failed of .*it did not converge.*without_failed"):
+        with pytest.raises(
+            ValueError,
+            match=r"expected every row to have been fitted, got 1 failed of .*it did not converge.*without_failed",
+        ):
             method(FAILED[name])
 
 
@@ -699,7 +980,11 @@ def test_failed_rows_are_refused(name):
     ids=str,
 )
 def test_what_cannot_be_asked_is_refused(name, options, message):
-    method, given = (FIXED[name], zeros_and_ones(2, 9)) if name in FIXED else (getattr(interval, name), drawn(PLANS.get(name, PLANS["corrected_t"])))
+    method, given = (
+        (FIXED[name], zeros_and_ones(2, 9))
+        if name in FIXED
+        else (getattr(interval, name), drawn(PLANS.get(name, PLANS["corrected_t"])))
+    )
     with pytest.raises(ValueError, match=message):
         method(given, **options)
 
@@ -713,7 +998,9 @@ def test_rows_alone_suffice_where_only_means_count():
 def test_predictions_of_other_tools_have_an_interval_too():
     """The only labels that such a plan has are those that it is given."""
     plan, random = PLANS["nested_cross_validation"], np.random.default_rng(0)
-    losses = Losses.from_predictions(random.normal(size=24), random.normal(size=(20, 24)), plan.train, plan.test, loss.squared)
+    losses = Losses.from_predictions(
+        random.normal(size=24), random.normal(size=(20, 24)), plan.train, plan.test, loss.squared
+    )
     with pytest.raises(ValueError, match="rows without one fold and without two, got given weights"):
         interval.nested_cross_validation(losses)
     got = interval.nested_cross_validation(replace(losses, plan=plan))

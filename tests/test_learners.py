@@ -12,13 +12,26 @@ from sklearn.linear_model import Ridge
 from jaxgen import Data, assess, learn, resample
 
 NETWORKS = [
-    learn.Normalised(learn.Descent(learn.MLP((4,), skip=True), steps=12, relevance="gradient", penalty=(learn.L2(0.1), learn.Sparse(0.01)))),
+    learn.Normalised(
+        learn.Descent(
+            learn.MLP((4,), skip=True), steps=12, relevance="gradient", penalty=(learn.L2(0.1), learn.Sparse(0.01))
+        )
+    ),
     learn.Normalised(learn.Scaled(learn.Conjugate(learn.MLP((3,), init="glorot"), steps=3)), how="standard"),
-    learn.Ensemble(learn.EarlyStopped(learn.Normalised(learn.Descent(learn.MLP((3,), batch_norm=True, noise=0.1), steps=8, batch=10)), folds=2, patience=3), members=2),
+    learn.Ensemble(
+        learn.EarlyStopped(
+            learn.Normalised(learn.Descent(learn.MLP((3,), batch_norm=True, noise=0.1), steps=8, batch=10)),
+            folds=2,
+            patience=3,
+        ),
+        members=2,
+    ),
 ]
 NEIGHBOURS = learn.Normalised(learn.Neighbours())
 DRAWN_BY_PLACE = NETWORKS[2:]
-"""The random numbers of a case are those of its place among the cases in use, so order matters, and a case of weight 2 is still one case to split off."""
+"""The random numbers of a case are those of its place among the cases in use, so order matters, and a case of weight 2
+is still one case to split off.
+"""
 LEARNERS = [
     learn.LeastSquares(),
     learn.LeastSquares(intercept=False),
@@ -30,7 +43,9 @@ LEARNERS = [
 ]
 KEY = jax.random.key(0)
 EXACT = {np.dtype("float32"): 2e-5, np.dtype("float64"): 1e-10}
-"""Relative error allowed between two ways to the same fit of well-conditioned data: about 100 roundings, or the 1e-10 that the design asks for."""
+"""Relative error allowed between two ways to the same fit of well-conditioned data: about 100 roundings, or the 1e-10
+that the design asks for.
+"""
 
 
 def problem(seed=0, n=40, d=3, k=2, sets=None):
@@ -68,7 +83,11 @@ def orderless(request):
 
 def combined(values, few):
     """Learners with each of some values; those that take long to compile with a few of them."""
-    return [pytest.param(learner, value, id=f"{learner!r} {value}") for learner in LEARNERS for value in (few if learner in [NEIGHBOURS, *NETWORKS] else values)]
+    return [
+        pytest.param(learner, value, id=f"{learner!r} {value}")
+        for learner in LEARNERS
+        for value in (few if learner in [NEIGHBOURS, *NETWORKS] else values)
+    ]
 
 
 def close(a, b, dtype):
@@ -93,7 +112,11 @@ def test_weight_two_is_the_case_twice(orderless, dtype):
     x, y = data.x.astype(dtype), data.y.astype(dtype)
     w = 1 + (np.arange(40) % 4 == 0)
     twice = np.repeat(np.arange(40), w)
-    close(fitted(orderless, x, y, w.astype(dtype), x), fitted(orderless, x[twice], y[twice], np.ones(len(twice), dtype), x), dtype)
+    close(
+        fitted(orderless, x, y, w.astype(dtype), x),
+        fitted(orderless, x[twice], y[twice], np.ones(len(twice), dtype), x),
+        dtype,
+    )
 
 
 @pytest.mark.one_device
@@ -109,12 +132,21 @@ def test_the_engine_gives_what_a_loop_over_slices_gives(learner, dtype, few):
     """Rows that leave out one case, a quarter, or all but some: masks, gathers and down-dating."""
     data = problem(3)
     x, y = data.x.astype(dtype), data.y.astype(dtype)
-    plan = {2: resample.leave_one_out(40), 8: resample.bootstrap(jax.random.key(5), 40, 12), 40: resample.leave_out(jax.random.key(5), 40, 0.7, 12)}[few]
+    plan = {
+        2: resample.leave_one_out(40),
+        8: resample.bootstrap(jax.random.key(5), 40, 12),
+        40: resample.leave_out(jax.random.key(5), 40, 0.7, 12),
+    }[few]
     losses = assess(KEY, learner, data, plan)
     for j, weights in enumerate(plan.train):
         rows = np.repeat(np.arange(40), weights)
-        want = np.sum((y - fitted(learner, x[rows], y[rows], np.ones(len(rows), dtype), x, key=key_of_row(KEY, 0, j))) ** 2, axis=-1)
-        np.testing.assert_allclose(losses.values[j], want, rtol=100 * EXACT[dtype], atol=100 * EXACT[dtype] * want.max(), err_msg=f"row {j}")
+        want = np.sum(
+            (y - fitted(learner, x[rows], y[rows], np.ones(len(rows), dtype), x, key=key_of_row(KEY, 0, j))) ** 2,
+            axis=-1,
+        )
+        np.testing.assert_allclose(
+            losses.values[j], want, rtol=100 * EXACT[dtype], atol=100 * EXACT[dtype] * want.max(), err_msg=f"row {j}"
+        )
 
 
 def test_every_data_set_gets_its_own_answer(learner, dtype):
@@ -124,8 +156,13 @@ def test_every_data_set_gets_its_own_answer(learner, dtype):
     assert together.g.shape == (7, 9)
     x, y = data.x.astype(dtype), data.y.astype(dtype)
     for q in range(7):
-        want = np.sum((y[q] - fitted(learner, x[q], y[q], plan.train[q, 5].astype(dtype), x[q], key=key_of_row(KEY, q, 5))) ** 2, axis=-1)
-        np.testing.assert_allclose(together.values[q, 5], want, rtol=100 * EXACT[dtype], atol=100 * EXACT[dtype] * want.max())
+        want = np.sum(
+            (y[q] - fitted(learner, x[q], y[q], plan.train[q, 5].astype(dtype), x[q], key=key_of_row(KEY, q, 5))) ** 2,
+            axis=-1,
+        )
+        np.testing.assert_allclose(
+            together.values[q, 5], want, rtol=100 * EXACT[dtype], atol=100 * EXACT[dtype] * want.max()
+        )
 
 
 @pytest.mark.parametrize(("learner", "chunk"), combined([5, 1000], [13]))
@@ -152,7 +189,11 @@ def test_weighted_ridge_is_that_of_scikit_learn(dtype):
     x, y, w = data.x.astype(dtype), data.y.astype(dtype), 1.0 + np.arange(40) % 3
     for ridge, intercept in ((3.0, True), (0.5, False)):
         peer = Ridge(alpha=ridge, fit_intercept=intercept, solver="svd").fit(data.x, data.y, sample_weight=w)
-        close(fitted(learn.LeastSquares(ridge=ridge, intercept=intercept), x, y, w.astype(dtype), x), peer.predict(data.x), dtype)
+        close(
+            fitted(learn.LeastSquares(ridge=ridge, intercept=intercept), x, y, w.astype(dtype), x),
+            peer.predict(data.x),
+            dtype,
+        )
 
 
 def test_leave_one_out_is_the_press_residual_of_statsmodels(dtype):
@@ -169,7 +210,9 @@ def test_minimum_norm_is_the_pseudoinverse(dtype):
     centred = x - x.mean(0)
     weights = np.linalg.pinv(centred) @ (y - y.mean(0))
     want = y.mean(0) + centred @ weights
-    got = fitted(learn.LeastSquares(minimum_norm=True), x.astype(dtype), y.astype(dtype), np.ones(12, dtype), x.astype(dtype))
+    got = fitted(
+        learn.LeastSquares(minimum_norm=True), x.astype(dtype), y.astype(dtype), np.ones(12, dtype), x.astype(dtype)
+    )
     close(got, want, dtype)
 
 
@@ -189,7 +232,9 @@ def relative_error(got, want):
 @pytest.mark.one_device
 @pytest.mark.parametrize("seed", range(10))
 def test_single_precision_predicts_to_1e4_at_condition_1000(seed):
-    """Against NumPy's least squares in double precision of the same single-precision numbers; normal equations fail it."""
+    """Against NumPy's least squares in double precision of the same single-precision numbers; normal equations fail
+    it.
+    """
     x, y = ill_conditioned(seed)
     plan = resample.leave_out(jax.random.key(seed), 60, 0.25, 30)
     learner = learn.LeastSquares(intercept=False)
@@ -208,7 +253,9 @@ def test_single_precision_predicts_to_1e4_at_condition_1000(seed):
 
 
 def test_rows_that_the_shared_basis_cannot_solve_are_solved_alone(dtype):
-    """Without case 0 the inputs are nearly dependent: 1e-5 (1e-11 in double precision) is too little for the shared basis, not for the row."""
+    """Without case 0 the inputs are nearly dependent: 1e-5 (1e-11 in double precision) is too little for the shared
+    basis, not for the row.
+    """
     random = np.random.default_rng(0)
     x = random.normal(size=(30, 3))
     x[:, 2] = x[:, 1] + (3e-4 if dtype == np.float32 else 1e-6) * random.normal(size=30)
@@ -219,17 +266,28 @@ def test_rows_that_the_shared_basis_cannot_solve_are_solved_alone(dtype):
     train[5, 0] = 0
     train[np.arange(10), np.arange(10, 20)] = 0
     learner = learn.LeastSquares()
-    _, trusted = learner.fit_rows(jax.random.split(jax.random.key(0), 10), jnp.asarray(x), jnp.asarray(y), jnp.asarray(train, dtype), None)
+    _, trusted = learner.fit_rows(
+        jax.random.split(jax.random.key(0), 10), jnp.asarray(x), jnp.asarray(y), jnp.asarray(train, dtype), None
+    )
     assert not trusted[5]
-    losses = assess(jax.random.key(0), learner, Data(x.astype(float), y.astype(float), ("a", "b", "c")), resample.from_weights(train, 1 - train))
+    losses = assess(
+        jax.random.key(0),
+        learner,
+        Data(x.astype(float), y.astype(float), ("a", "b", "c")),
+        resample.from_weights(train, 1 - train),
+    )
     for j, mask in enumerate(train > 0):
         design = np.hstack([np.ones((30, 1)), x]).astype(float)
         want = design @ np.linalg.lstsq(design[mask], y[mask].astype(float), rcond=None)[0]
-        assert relative_error(np.sqrt(losses.values[j][mask]), np.abs(y - want)[mask, 0]) < (2e-3 if dtype == np.float32 else 1e-8), j
+        assert relative_error(np.sqrt(losses.values[j][mask]), np.abs(y - want)[mask, 0]) < (
+            2e-3 if dtype == np.float32 else 1e-8
+        ), j
 
 
 def test_many_inputs_and_many_left_out(dtype):
-    """Down-dating by 17 cases and elimination of 71 unknowns, both too many to unroll, against NumPy's least squares."""
+    """Down-dating by 17 cases and elimination of 71 unknowns, both too many to unroll, against NumPy's least
+    squares.
+    """
     random = np.random.default_rng(1)
     x = random.normal(size=(170, 70))
     data = Data(x, x[:, :1] + random.normal(size=(170, 1)), tuple(f"x{i}" for i in range(70)))
@@ -245,9 +303,15 @@ def test_dependent_inputs_fail_with_their_reason_and_spoil_no_neighbour(dtype):
     data = problem(9, d=5, k=1)
     x = np.hstack([data.x, np.zeros((40, 1))])
     x[3, 5] = 1.0  # without case 3 this column is constant
-    losses = assess(jax.random.key(0), learn.LeastSquares(), Data(x, data.y, tuple("abcdef")), resample.leave_one_out(40))
+    losses = assess(
+        jax.random.key(0), learn.LeastSquares(), Data(x, data.y, tuple("abcdef")), resample.leave_one_out(40)
+    )
     assert losses.failed.tolist() == [j == 3 for j in range(40)]
-    with pytest.raises(ValueError, match=r"1 failed of 40 for LeastSquares\(\) on .*leave_one_out.*row 3: the inputs of its training cases are linearly dependent.*without_failed"):
+    with pytest.raises(
+        ValueError,
+        match=r"1 failed of 40 for LeastSquares\(\) on .*leave_one_out.*row 3: "
+        r"the inputs of its training cases are linearly dependent.*without_failed",
+    ):
         _ = losses.g
     clean = losses.without_failed()
     assert clean.dropped == 1

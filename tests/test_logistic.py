@@ -1,4 +1,6 @@
-"""Logistic and softmax regression: the battery of all learners, scikit-learn and statsmodels as outside values, and every way to fail."""
+"""Logistic and softmax regression: the battery of all learners, scikit-learn and statsmodels as outside values, and
+every way to fail.
+"""
 
 import warnings
 from functools import partial
@@ -15,11 +17,18 @@ from sklearn.linear_model import LogisticRegression
 from jaxgen import Data, assess, datasets, resample
 from jaxgen.learn.logistic import Logistic
 
-CASES = [(Logistic(), 1), (Logistic(), 3), (Logistic(ridge=1.0), 2), (Logistic(ridge=1.0), 3), (Logistic(ridge=0.3, intercept=False), 3)]
+CASES = [
+    (Logistic(), 1),
+    (Logistic(), 3),
+    (Logistic(ridge=1.0), 2),
+    (Logistic(ridge=1.0), 3),
+    (Logistic(ridge=0.3, intercept=False), 3),
+]
 """Learners, each with one column of zeros and ones, with two classes or with three."""
 EXACT = {np.dtype("float32"): 2e-5, np.dtype("float64"): 1e-9}
-"""Error allowed of a probability: Newton's method stops at a few roundings of the logits, up to 10 here, times a moderate
-condition number; in double precision the last step, below 1e-8 of the largest logit, leaves its square."""
+"""Error allowed of a probability: Newton's method stops at a few roundings of the logits, up to 10 here, times a
+moderate condition number; in double precision the last step, below 1e-8 of the largest logit, leaves its square.
+"""
 
 
 def problem(outputs, seed=0, n=60, d=3, sets=None):
@@ -58,7 +67,9 @@ def close(a, b, dtype, times=1):
     np.testing.assert_allclose(a, b, rtol=0, atol=times * EXACT[dtype])
 
 
-battery = pytest.mark.parametrize(("learner", "outputs"), CASES, ids=repr)  # all with 45 or 60 cases, so that few programs are compiled
+battery = pytest.mark.parametrize(
+    ("learner", "outputs"), CASES, ids=repr
+)  # all with 45 or 60 cases, so that few programs are compiled
 
 
 @battery
@@ -95,7 +106,9 @@ def test_order_of_cases_does_not_matter(learner, outputs, dtype):
 
 @battery
 def test_the_engine_gives_what_a_loop_over_slices_gives(learner, outputs, dtype):
-    """Rows on gathered cases with weights from 0 to 5, where the slices repeat a case; rows with masks are those of the separable cases below."""
+    """Rows on gathered cases with weights from 0 to 5, where the slices repeat a case; rows with masks are those of
+    the separable cases below.
+    """
     data = problem(outputs, 3)
     x, y = data.x.astype(dtype), data.y.astype(dtype)
     plan = resample.bootstrap(jax.random.key(5), 60, 12)
@@ -103,7 +116,9 @@ def test_the_engine_gives_what_a_loop_over_slices_gives(learner, outputs, dtype)
     for j, weights in enumerate(plan.train):
         rows = np.repeat(np.arange(60), weights)
         want = np.sum((y - fitted(learner, x[rows], y[rows], np.ones(len(rows), dtype), x)) ** 2, axis=-1)
-        close(losses.values[j], want, dtype, times=4)  # 2 |y - p| times the error of a probability, summed over the classes
+        close(
+            losses.values[j], want, dtype, times=4
+        )  # 2 |y - p| times the error of a probability, summed over the classes
     assert losses.info["weights"].shape == (12, 3, outputs)
     assert losses.info["intercept"].shape == (12, outputs)
     assert losses.info["steps"].max() <= 12
@@ -129,11 +144,19 @@ def test_a_learner_is_a_value(learner):
 @pytest.mark.parametrize(("ridge", "intercept"), [(0.01, True), (1.0, False), (30.0, True)])
 @pytest.mark.one_device
 def test_weighted_fits_are_those_of_scikit_learn(outputs, ridge, intercept, dtype):
-    """Two columns split one difference of weights in halves, so their ridge counts half of that of scikit-learn's one vector."""
+    """Two columns split one difference of weights in halves, so their ridge counts half of that of scikit-learn's one
+    vector.
+    """
     data = problem(outputs, 5)
     x, y, w = data.x.astype(dtype), data.y.astype(dtype), (1 + np.arange(60) % 3).astype(dtype)
     labels = data.y[:, 0] if outputs == 1 else data.y.argmax(1)
-    peer = LogisticRegression(C=(2 if outputs == 2 else 1) / ridge, fit_intercept=intercept, solver="newton-cholesky" if outputs < 3 else "lbfgs", tol=1e-12, max_iter=10_000)
+    peer = LogisticRegression(
+        C=(2 if outputs == 2 else 1) / ridge,
+        fit_intercept=intercept,
+        solver="newton-cholesky" if outputs < 3 else "lbfgs",
+        tol=1e-12,
+        max_iter=10_000,
+    )
     if outputs == 3:  # lbfgs needs inputs of one size, which changes the ridge: so both get them
         x = ((data.x - 2) / [1, 10, 0.1]).astype(dtype)
     peer.fit(x.astype(float), labels, sample_weight=w)
@@ -141,10 +164,14 @@ def test_weighted_fits_are_those_of_scikit_learn(outputs, ridge, intercept, dtyp
     want = peer.predict_proba(x.astype(float))
     # lbfgs stops at 1e-8 or so in double precision
     got = fitted(learner, x, y, w, x)
-    np.testing.assert_allclose(got, want[:, 1:] if outputs == 1 else want, rtol=0, atol=max(EXACT[dtype], 1e-6 if outputs == 3 else 0))
+    np.testing.assert_allclose(
+        got, want[:, 1:] if outputs == 1 else want, rtol=0, atol=max(EXACT[dtype], 1e-6 if outputs == 3 else 0)
+    )
     weights = np.asarray(fit(learner, x, y, w).weights)
     coef = peer.coef_.T if outputs != 2 else peer.coef_.T * [[-0.5, 0.5]]
-    np.testing.assert_allclose(weights, coef, rtol=0, atol=max(10 * EXACT[dtype], 1e-5 if outputs == 3 else 0) * np.abs(coef).max())
+    np.testing.assert_allclose(
+        weights, coef, rtol=0, atol=max(10 * EXACT[dtype], 1e-5 if outputs == 3 else 0) * np.abs(coef).max()
+    )
 
 
 @pytest.mark.one_device
@@ -164,7 +191,12 @@ def test_maximum_likelihood_is_that_of_statsmodels(outputs, dtype):
     if outputs > 1:
         np.testing.assert_allclose(coefficients.sum(1), 0, atol=EXACT[dtype] * np.abs(coefficients).max())
         coefficients = coefficients[:, 1:] - coefficients[:, :1]
-    np.testing.assert_allclose(coefficients, np.reshape(peer.params, coefficients.shape), rtol=0, atol=10 * EXACT[dtype] * np.abs(peer.params).max())
+    np.testing.assert_allclose(
+        coefficients,
+        np.reshape(peer.params, coefficients.shape),
+        rtol=0,
+        atol=10 * EXACT[dtype] * np.abs(peer.params).max(),
+    )
     assert params.converged
     # the residuals are known to eps times the largest logit, 10 or less
     assert params.gradient < 20 * np.finfo(dtype).eps
@@ -172,7 +204,8 @@ def test_maximum_likelihood_is_that_of_statsmodels(outputs, dtype):
 
 @pytest.mark.one_device
 def test_units_do_not_matter_even_to_single_precision(dtype):
-    """Columns of width 1e-6 and 1e5, one of them far from 0: numbers of 24 bits tell a year from 2000 on to 1e-4 only, so x is rounded first.
+    """Columns of width 1e-6 and 1e5, one of them far from 0: numbers of 24 bits tell a year from 2000 on to 1e-4 only,
+    so x is rounded first.
 
     A probability then depends on weight * 2000, known to 2000 / 10 * 6e-8 logits = 1e-5; 1e-4 with several such terms.
     """
@@ -188,9 +221,11 @@ def test_units_do_not_matter_even_to_single_precision(dtype):
 @pytest.mark.parametrize("ridge", [1e-3, 1.0])
 @pytest.mark.one_device
 def test_real_data_in_both_precisions(ridge, standardised, dtype):
-    """breast_cancer has inputs from 1e-3 to 1e3, of condition number 1e6 in their units; measured errors 1e-5 and 1e-11.
+    """breast_cancer has inputs from 1e-3 to 1e3, of condition number 1e6 in their units; measured errors 1e-5 and
+    1e-11.
 
-    Allowed is the rounding of logits of up to 100: 100 * 6e-8 * a few, and in double precision what scikit-learn reaches.
+    Allowed is the rounding of logits of up to 100: 100 * 6e-8 * a few, and in double precision what scikit-learn
+    reaches.
     """
     data = datasets.breast_cancer()
     x = (data.x - data.x.mean(0)) / data.x.std(0) if standardised else data.x
@@ -214,7 +249,10 @@ def test_accuracy_of_breast_cancer_is_that_of_scikit_learn(dtype):
     losses = assess(jax.random.key(0), Logistic(ridge=2.0), data, plan, wrong)
     labels = data.y.argmax(1)
     want = [
-        1 - LogisticRegression(C=1.0, solver="newton-cholesky").fit(data.x[train > 0], labels[train > 0]).score(data.x[test > 0], labels[test > 0])
+        1
+        - LogisticRegression(C=1.0, solver="newton-cholesky")
+        .fit(data.x[train > 0], labels[train > 0])
+        .score(data.x[test > 0], labels[test > 0])
         for train, test in zip(plan.train, plan.test, strict=True)
     ]
     np.testing.assert_allclose(losses.g, want, rtol=0, atol=1e-7)  # a mean of zeros and ones
@@ -223,7 +261,9 @@ def test_accuracy_of_breast_cancer_is_that_of_scikit_learn(dtype):
 
 @pytest.mark.parametrize("classes", [3, 10])
 def test_many_unknowns_are_solved_by_lapack(classes, dtype):
-    """26 x 3 and 26 x 10 classes: 52 unknowns are eliminated in a loop, 234 by LAPACK; both at the minimum, by their gradient."""
+    """26 x 3 and 26 x 10 classes: 52 unknowns are eliminated in a loop, 234 by LAPACK; both at the minimum, by their
+    gradient.
+    """
     random = np.random.default_rng(8)
     x = random.normal(size=(400, 25))
     y = np.eye(classes)[(x[:, :1] * random.normal(size=(1, classes)) + random.gumbel(size=(400, classes))).argmax(1)]
@@ -234,7 +274,9 @@ def test_many_unknowns_are_solved_by_lapack(classes, dtype):
     assert params.gradient < 20 * np.finfo(dtype).eps
     probability = np.asarray(Logistic().predict(params, jnp.asarray(x.astype(dtype))), np.float64)
     # the gradient of the objective by hand; its terms add up to about 400, of which a few roundings remain
-    np.testing.assert_allclose(x.T @ (probability - y) + np.asarray(params.weights, np.float64), 0, atol=400 * 10 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(
+        x.T @ (probability - y) + np.asarray(params.weights, np.float64), 0, atol=400 * 10 * np.finfo(dtype).eps
+    )
     np.testing.assert_allclose((probability - y).sum(0), 0, atol=400 * 10 * np.finfo(dtype).eps)
 
 
@@ -257,7 +299,11 @@ def test_separable_rows_fail_with_their_reason_and_spoil_no_neighbour(one_hot, d
         data = Data(data.x, np.hstack([1 - data.y, data.y]), data.names, task="classification")
     losses = assess(jax.random.key(0), Logistic(), data, resample.leave_one_out(40))
     assert losses.failed.tolist() == [j == 0 for j in range(40)]
-    with pytest.raises(ValueError, match=r"1 failed of 40 for Logistic\(\) on .*row 0: its training cases are separable by their inputs .*ridge > 0.*without_failed"):
+    with pytest.raises(
+        ValueError,
+        match=r"1 failed of 40 for Logistic\(\) on .*row 0: its training cases are separable by their "
+        r"inputs .*ridge > 0.*without_failed",
+    ):
         _ = losses.g
     x, y = data.x.astype(dtype), data.y.astype(dtype)
     for j in (1, 17, 39):
@@ -270,7 +316,9 @@ def test_separable_rows_fail_with_their_reason_and_spoil_no_neighbour(one_hot, d
 
 
 def test_classes_that_touch_on_the_border_fail_as_separable(dtype):
-    """Quasi-complete separation (Albert & Anderson 1984): both classes at x = 0, else apart; no step separates all cases."""
+    """Quasi-complete separation (Albert & Anderson 1984): both classes at x = 0, else apart; no step separates all
+    cases.
+    """
     x = np.array([-3.0, -2, -1, 0, 0, 0, 0, 1, 2, 3])[:, None]
     y = np.array([0.0, 0, 0, 0, 1, 0, 1, 1, 1, 1])[:, None]
     for inputs, targets in ((x, y), (1000 + x, y), (x, np.hstack([y, 1 - y]))):
@@ -293,13 +341,19 @@ def test_rows_without_a_class_fail_with_their_reason_and_spoil_no_neighbour(ridg
     train[np.arange(12), np.arange(12)] = 0
     losses = assess(jax.random.key(0), Logistic(ridge=ridge), data, resample.from_weights(train, 1 - train))
     assert np.flatnonzero(losses.failed).tolist() == [3, 7]
-    with pytest.raises(ValueError, match="row 3: a class has no training case, so the intercept has no finite value .*row 7: a class has no training case"):
+    with pytest.raises(
+        ValueError,
+        match="row 3: a class has no training case, so the intercept has no finite value .*row 7: "
+        "a class has no training case",
+    ):
         _ = losses.g
     assert np.isnan(losses.values[[3, 7]]).all()
     assert (losses.info["steps"][[3, 7]] == 0).all()
     x, y, w = data.x.astype(dtype), data.y.astype(dtype), train.astype(dtype)
     for j in (2, 4, 11):
-        close(losses.values[j], np.sum((y - fitted(Logistic(ridge=ridge), x, y, w[j], x)) ** 2, axis=-1), dtype, times=4)
+        close(
+            losses.values[j], np.sum((y - fitted(Logistic(ridge=ridge), x, y, w[j], x)) ** 2, axis=-1), dtype, times=4
+        )
 
 
 @pytest.mark.one_device
@@ -309,7 +363,9 @@ def test_a_ridge_without_an_intercept_needs_no_second_class(dtype):
     params = fit(Logistic(ridge=1.0, intercept=False), x, np.ones((20, 1), dtype), np.ones(20, dtype))
     assert params.converged
     p = 1 / (1 + np.exp(-(x @ np.asarray(params.weights))))
-    np.testing.assert_allclose(x.T @ (p - 1) + np.asarray(params.weights), 0, atol=200 * np.finfo(dtype).eps)  # sums of 20 terms of size 1
+    np.testing.assert_allclose(
+        x.T @ (p - 1) + np.asarray(params.weights), 0, atol=200 * np.finfo(dtype).eps
+    )  # sums of 20 terms of size 1
 
 
 def test_dependent_inputs_fail_with_their_reason(dtype):
@@ -335,7 +391,9 @@ def test_too_few_steps_are_said(dtype):
 
 
 def separable(x, y):
-    """Whether a linear programme finds weights that put no case on the wrong side and some on the right one (Albert & Anderson 1984)."""
+    """Whether a linear programme finds weights that put no case on the wrong side and some on the right one (Albert &
+    Anderson 1984).
+    """
     targets = y if y.shape[1] > 1 else np.hstack([y, 1 - y])
     design = np.hstack([np.ones((len(x), 1)), x])
     true, other = targets[:, None, :], np.eye(targets.shape[1])[None]
@@ -345,12 +403,18 @@ def separable(x, y):
 
 @pytest.mark.one_device
 def test_it_converges_just_where_a_linear_programme_says_that_there_is_a_minimum(outputs, dtype):
-    """200 small sets each, half of them on a grid, where classes often touch on a border (quasi-complete separation)."""
+    """200 small sets each, half of them on a grid, where classes often touch on a border (quasi-complete
+    separation).
+    """
     random = np.random.default_rng(0)
     n, classes = (25, 3) if outputs == 3 else (14, 2)
     x = np.stack([random.integers(-2, 3, size=(n, 2)) if i % 2 else random.normal(size=(n, 2)) for i in range(200)])
-    y = np.eye(classes)[(x @ random.normal(size=(200, 2, classes)) * 2 + random.gumbel(size=(200, n, classes))).argmax(-1)][..., : outputs if outputs > 1 else 1]
-    fits = jax.vmap(partial(fit_jitted, Logistic()), in_axes=(0, 0, None))(jnp.asarray(x.astype(dtype)), jnp.asarray(y.astype(dtype)), jnp.ones(n, dtype))
+    y = np.eye(classes)[
+        (x @ random.normal(size=(200, 2, classes)) * 2 + random.gumbel(size=(200, n, classes))).argmax(-1)
+    ][..., : outputs if outputs > 1 else 1]
+    fits = jax.vmap(partial(fit_jitted, Logistic()), in_axes=(0, 0, None))(
+        jnp.asarray(x.astype(dtype)), jnp.asarray(y.astype(dtype)), jnp.ones(n, dtype)
+    )
     want = np.array([separable(a, b) for a, b in zip(x, y, strict=True)])
     assert 20 < want.sum() < 180
     np.testing.assert_array_equal(np.asarray(fits.trouble) > 0, want)
@@ -360,11 +424,14 @@ def test_it_converges_just_where_a_linear_programme_says_that_there_is_a_minimum
 
 @pytest.mark.one_device
 def test_newton_steps_are_halved_where_full_ones_diverge(dtype):
-    """Twelve cases, found by search, from which plain Newton's method runs away after five steps; SciPy's BFGS minimises what it should.
+    """Twelve cases, found by search, from which plain Newton's method runs away after five steps; SciPy's BFGS
+    minimises what it should.
 
     BFGS stops at a gradient of 1e-8, here 1e-6 in a probability.
     """
-    x = np.array([[1, 1], [1, 2], [10, -96], [0, -1], [1, 3], [-85, -3], [1, 1], [1, 0], [2, 2], [0, 3], [-3, 8], [3, 0]], dtype)
+    x = np.array(
+        [[1, 1], [1, 2], [10, -96], [0, -1], [1, 3], [-85, -3], [1, 1], [1, 0], [2, 2], [0, 3], [-3, 8], [3, 0]], dtype
+    )
     y = np.array([1, 0, 1, 0, 1, 0, 1, 1, 1, 1, 0, 1], dtype)[:, None]
     design, targets = np.hstack([np.ones((12, 1)), x]), y[:, 0].astype(float)
     plain = np.zeros(3)

@@ -28,19 +28,31 @@ def test_classification_losses_are_those_of_scikit_learn(k, dtype):
     """The tolerance is a few roundings of the precision."""
     classes, y, p, probabilities = cases(k, dtype)
     eps = 20 * np.finfo(dtype).eps
-    assert np.isclose(np.mean(loss.cross_entropy(y, p)), metrics.log_loss(classes, probabilities, labels=range(max(k, 2))), rtol=eps)
+    assert np.isclose(
+        np.mean(loss.cross_entropy(y, p)), metrics.log_loss(classes, probabilities, labels=range(max(k, 2))), rtol=eps
+    )
     assert np.isclose(np.mean(loss.zero_one(y, p)), metrics.zero_one_loss(classes, probabilities.argmax(1)), rtol=eps)
     if k <= 2:
         margin = 2 * probabilities[:, 1] - 1
-        assert np.isclose(np.mean(loss.hinge(y[:, -1:], p[:, -1:])), metrics.hinge_loss(2 * classes - 1, margin), rtol=eps)
+        assert np.isclose(
+            np.mean(loss.hinge(y[:, -1:], p[:, -1:])), metrics.hinge_loss(2 * classes - 1, margin), rtol=eps
+        )
 
 
 def test_regression_losses_are_those_of_scikit_learn(dtype):
     random = np.random.default_rng(0)
     y, p = random.normal(size=(2, 30, 3))
     eps = 20 * np.finfo(dtype).eps
-    assert np.isclose(np.mean(loss.squared(jnp.asarray(y, dtype), jnp.asarray(p, dtype))), 3 * metrics.mean_squared_error(y, p), rtol=eps)
-    assert np.isclose(np.mean(loss.absolute(jnp.asarray(y, dtype), jnp.asarray(p, dtype))), 3 * metrics.mean_absolute_error(y, p), rtol=eps)
+    assert np.isclose(
+        np.mean(loss.squared(jnp.asarray(y, dtype), jnp.asarray(p, dtype))),
+        3 * metrics.mean_squared_error(y, p),
+        rtol=eps,
+    )
+    assert np.isclose(
+        np.mean(loss.absolute(jnp.asarray(y, dtype), jnp.asarray(p, dtype))),
+        3 * metrics.mean_absolute_error(y, p),
+        rtol=eps,
+    )
 
 
 @pytest.mark.parametrize("name", ["squared", "absolute", "zero_one", "cross_entropy", "hinge"])
@@ -67,8 +79,12 @@ def test_losses_of_given_predictions_are_the_weighted_means():
     squares = np.sum((y - PREDICTIONS) ** 2, axis=-1)
     assert losses.values.dtype == np.float64  # in 32 bits too: nothing goes through JAX
     np.testing.assert_allclose(losses.values, squares, rtol=1e-15)
-    np.testing.assert_allclose(losses.g, [np.average(s, weights=w) for s, w in zip(squares, TEST, strict=True)], rtol=1e-15)
-    np.testing.assert_allclose(losses.apparent, [np.average(s, weights=w) for s, w in zip(squares, TRAIN, strict=True)], rtol=1e-15)
+    np.testing.assert_allclose(
+        losses.g, [np.average(s, weights=w) for s, w in zip(squares, TEST, strict=True)], rtol=1e-15
+    )
+    np.testing.assert_allclose(
+        losses.apparent, [np.average(s, weights=w) for s, w in zip(squares, TRAIN, strict=True)], rtol=1e-15
+    )
     single = Losses.from_predictions(y[:, 0], PREDICTIONS[..., 0], TRAIN, TEST, loss.absolute)
     np.testing.assert_allclose(single.values, np.abs(y[:, 0] - PREDICTIONS[..., 0]), rtol=1e-15)
 
@@ -98,6 +114,12 @@ def test_losses_of_predictions_that_are_missing_fail_where_they_are_needed():
     ],
 )
 def test_predictions_that_do_not_fit_are_refused(change, sentence):
-    given = {"y": np.zeros((5, 2)), "predictions": PREDICTIONS, "train": TRAIN, "test": TEST, "loss": loss.squared} | change
+    given = {
+        "y": np.zeros((5, 2)),
+        "predictions": PREDICTIONS,
+        "train": TRAIN,
+        "test": TEST,
+        "loss": loss.squared,
+    } | change
     with pytest.raises(ValueError, match=re.escape(sentence)):
         Losses.from_predictions(**given)

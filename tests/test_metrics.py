@@ -1,4 +1,6 @@
-"""Metrics and ROC curves: against scikit-learn row by row, all pairs counted one by one, SciPy, published values, closed forms and simulations."""
+"""Metrics and ROC curves: against scikit-learn row by row, all pairs counted one by one, SciPy, published values,
+closed forms and simulations.
+"""
 
 import itertools
 import math
@@ -46,13 +48,35 @@ def binary(truth, score, weights=None):
 # Against scikit-learn, row by row: ours of all rows, its function of true numbers, scores and weights
 
 AGAINST = {
-    "confusion": (metrics.confusion, lambda t, s, w: peer.confusion_matrix(t, s.argmax(-1), labels=range(s.shape[-1]), sample_weight=w)),
+    "confusion": (
+        metrics.confusion,
+        lambda t, s, w: peer.confusion_matrix(t, s.argmax(-1), labels=range(s.shape[-1]), sample_weight=w),
+    ),
     "accuracy": (metrics.accuracy, lambda t, s, w: peer.accuracy_score(t, s.argmax(-1), sample_weight=w)),
-    "balanced": (metrics.balanced_accuracy, lambda t, s, w: peer.balanced_accuracy_score(t, s.argmax(-1), sample_weight=w)),
-    "balanced, adjusted": (lambda p: metrics.balanced_accuracy(p, adjusted=True), lambda t, s, w: peer.balanced_accuracy_score(t, s.argmax(-1), sample_weight=w, adjusted=True)),
-    "average precision": (lambda p: metrics.average_precision(p, positive=0), lambda t, s, w: peer.average_precision_score(t == 0, s[:, 0], sample_weight=w)),
-    "auc of one class": (lambda p: roc.auc(p, positive=0), lambda t, s, w: peer.roc_auc_score(t == 0, s[:, 0], sample_weight=w)),
-    "hand_till": (roc.hand_till, lambda t, s, w: peer.roc_auc_score(*repeated(t, s, w), multi_class="ovo") if s.shape[-1] > 2 else peer.roc_auc_score(t, s[:, 1], sample_weight=w)),
+    "balanced": (
+        metrics.balanced_accuracy,
+        lambda t, s, w: peer.balanced_accuracy_score(t, s.argmax(-1), sample_weight=w),
+    ),
+    "balanced, adjusted": (
+        lambda p: metrics.balanced_accuracy(p, adjusted=True),
+        lambda t, s, w: peer.balanced_accuracy_score(t, s.argmax(-1), sample_weight=w, adjusted=True),
+    ),
+    "average precision": (
+        lambda p: metrics.average_precision(p, positive=0),
+        lambda t, s, w: peer.average_precision_score(t == 0, s[:, 0], sample_weight=w),
+    ),
+    "auc of one class": (
+        lambda p: roc.auc(p, positive=0),
+        lambda t, s, w: peer.roc_auc_score(t == 0, s[:, 0], sample_weight=w),
+    ),
+    "hand_till": (
+        roc.hand_till,
+        lambda t, s, w: (
+            peer.roc_auc_score(*repeated(t, s, w), multi_class="ovo")
+            if s.shape[-1] > 2
+            else peer.roc_auc_score(t, s[:, 1], sample_weight=w)
+        ),
+    ),
 }
 for average in ("macro", "weighted", "micro", "each", "binary"):
     theirs = {"average": {"each": None, "binary": None}.get(average, average)}
@@ -63,18 +87,27 @@ for average in ("macro", "weighted", "micro", "each", "binary"):
             lambda p, a=ask: metrics.precision(p, **a),
             lambda t, s, w, o=theirs, pick=pick: pick(peer.precision_score(t, s.argmax(-1), sample_weight=w, **o)),
         ),
-        f"recall, {average}": (lambda p, a=ask: metrics.recall(p, **a), lambda t, s, w, o=theirs, pick=pick: pick(peer.recall_score(t, s.argmax(-1), sample_weight=w, **o))),
+        f"recall, {average}": (
+            lambda p, a=ask: metrics.recall(p, **a),
+            lambda t, s, w, o=theirs, pick=pick: pick(peer.recall_score(t, s.argmax(-1), sample_weight=w, **o)),
+        ),
         f"F 0.5, {average}": (
             lambda p, a=ask: metrics.f_beta(p, 0.5, **a),
-            lambda t, s, w, o=theirs, pick=pick: pick(peer.fbeta_score(t, s.argmax(-1), beta=0.5, sample_weight=w, **o)),
+            lambda t, s, w, o=theirs, pick=pick: pick(
+                peer.fbeta_score(t, s.argmax(-1), beta=0.5, sample_weight=w, **o)
+            ),
         ),
         f"average precision, {average}": (
             lambda p, a=ask: metrics.average_precision(p, **a),
-            lambda t, s, w, o=theirs, pick=pick: pick(peer.average_precision_score(np.eye(s.shape[-1])[t], s, sample_weight=w, **o)),
+            lambda t, s, w, o=theirs, pick=pick: pick(
+                peer.average_precision_score(np.eye(s.shape[-1])[t], s, sample_weight=w, **o)
+            ),
         ),
         f"auc, {average}": (
             lambda p, a=ask: roc.auc(p, **a),
-            lambda t, s, w, o=theirs, pick=pick: pick(peer.roc_auc_score(np.eye(s.shape[-1])[t], s, sample_weight=w, **o)),
+            lambda t, s, w, o=theirs, pick=pick: pick(
+                peer.roc_auc_score(np.eye(s.shape[-1])[t], s, sample_weight=w, **o)
+            ),
         ),
     }
 
@@ -119,10 +152,19 @@ EVERY = {
     "lift": lambda p: metrics.lift(p, GRID, 1),
     "true_positive_at": lambda p: roc.true_positive_at(p, GRID, 1),
     "operating_point": lambda p: np.stack(
-        [getattr(roc.operating_point(p, 2.0, 1.0, 0.3, 1), part) for part in ("threshold", "false_positive", "true_positive", "cost", "slope")], axis=-1
+        [
+            getattr(roc.operating_point(p, 2.0, 1.0, 0.3, 1), part)
+            for part in ("threshold", "false_positive", "true_positive", "cost", "slope")
+        ],
+        axis=-1,
     ),
-    "interval": lambda p: np.stack([getattr(roc.interval(p, positive=1), part) for part in ("estimate", "standard_error", "lower", "upper")], axis=-1),
-    "delong": lambda p: np.stack([getattr(roc.delong(p, shifted(p), positive=1), part) for part in ("statistic", "df", "p_value")], axis=-1),
+    "interval": lambda p: np.stack(
+        [getattr(roc.interval(p, positive=1), part) for part in ("estimate", "standard_error", "lower", "upper")],
+        axis=-1,
+    ),
+    "delong": lambda p: np.stack(
+        [getattr(roc.delong(p, shifted(p), positive=1), part) for part in ("statistic", "df", "p_value")], axis=-1
+    ),
 }
 
 
@@ -144,7 +186,9 @@ def test_the_order_of_cases_and_the_scores_of_others_do_not_matter(name):
     order = np.random.default_rng(1).permutation(len(y))
     hidden = np.where(weights[..., None] > 0, scores, np.nan)
     want = EVERY[name](Predictions.from_arrays(y, scores, weights))
-    np.testing.assert_allclose(EVERY[name](Predictions.from_arrays(y[order], hidden[:, order], weights[:, order])), want, **EXACT)
+    np.testing.assert_allclose(
+        EVERY[name](Predictions.from_arrays(y[order], hidden[:, order], weights[:, order])), want, **EXACT
+    )
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -157,15 +201,28 @@ def test_rows_and_sets_are_described_each(name):
         alone = EVERY[name](Predictions.from_arrays(sets[q], scores[q, r], weights[q, r]))
         assert alone.shape == got.shape[2:]
         np.testing.assert_allclose(alone, got[q, r], **EXACT)
-        np.testing.assert_allclose(EVERY[name](Predictions.from_arrays(sets, scores, weights)[q][r]), got[q, r], **EXACT)
+        np.testing.assert_allclose(
+            EVERY[name](Predictions.from_arrays(sets, scores, weights)[q][r]), got[q, r], **EXACT
+        )
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if name not in ("operating_point",) and not name.startswith(("hand", "average precision, m", "auc, m"))])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in EVERY
+        if name not in ("operating_point",) and not name.startswith(("hand", "average precision, m", "auc, m"))
+    ],
+)
 def test_rankings_of_one_class_do_not_depend_on_the_scale_of_scores(name):
     """All scores through one rising function, which also keeps all decisions."""
     y, scores, weights = arrays()
     changed = np.log(scores) * 3 + 7
-    np.testing.assert_allclose(EVERY[name](Predictions.from_arrays(y, changed, weights)), EVERY[name](Predictions.from_arrays(y, scores, weights)), **EXACT)
+    np.testing.assert_allclose(
+        EVERY[name](Predictions.from_arrays(y, changed, weights)),
+        EVERY[name](Predictions.from_arrays(y, scores, weights)),
+        **EXACT,
+    )
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -203,14 +260,20 @@ def test_pooled_rows_are_one_model():
 
 # The slides
 
-TEN = ([1, 1, 0, 1, 1, 0, 0, 0, 1, 0], [169.752, 109.200, 19.210, 1.905, -2.75, -12.640, -29.124, -83.222, -91.554, -128.212])
+TEN = (
+    [1, 1, 0, 1, 1, 0, 0, 0, 1, 0],
+    [169.752, 109.200, 19.210, 1.905, -2.75, -12.640, -29.124, -83.222, -91.554, -128.212],
+)
 """Scott & Variyam, "Plotting tp versus fp"."""
 
 
 @pytest.mark.parametrize(("right", "accuracy"), [((965, 2), 0.967), ((930, 19), 0.949), ((980, 0), 0.980)])
 def test_the_detectors_of_rare_cases_on_the_slides(right, accuracy):
     """20 positive cases of 1000."""
-    truth, decided = np.repeat([0, 0, 1, 1], [right[0], 980 - right[0], right[1], 20 - right[1]]), np.repeat([0, 1, 1, 0], [right[0], 980 - right[0], right[1], 20 - right[1]])
+    truth, decided = (
+        np.repeat([0, 0, 1, 1], [right[0], 980 - right[0], right[1], 20 - right[1]]),
+        np.repeat([0, 1, 1, 0], [right[0], 980 - right[0], right[1], 20 - right[1]]),
+    )
     p = binary(truth, decided)
     assert metrics.confusion(p).tolist() == [[right[0], 980 - right[0]], [20 - right[1], right[1]]]
     assert metrics.accuracy(p) == pytest.approx(accuracy, rel=1e-12)
@@ -232,7 +295,9 @@ def test_the_curve_of_ten_examples_on_the_slides():
 def test_f_is_the_formula_of_the_slides(beta):
     p = given()
     precision, recall = metrics.precision(p, "each"), metrics.recall(p, "each")
-    np.testing.assert_allclose(metrics.f_beta(p, beta, "each"), (1 + beta**2) * precision * recall / (beta**2 * precision + recall), **EXACT)
+    np.testing.assert_allclose(
+        metrics.f_beta(p, beta, "each"), (1 + beta**2) * precision * recall / (beta**2 * precision + recall), **EXACT
+    )
 
 
 # AUC
@@ -246,8 +311,13 @@ def pairs(truth, score):
 @pytest.mark.parametrize("ties", [False, True], ids=["no ties", "ties"])
 def test_auc_and_its_covariance_are_what_counting_all_pairs_gives(ties):
     y, scores, weights = arrays(rows=(4,), n=30, ties=ties)
-    p, others = Predictions.from_arrays(y, scores, weights), (shifted(Predictions.from_arrays(y, scores, weights)), given(rows=(4,), n=30, ties=ties, seed=1))
-    others = tuple(Predictions(p.truth, one.scores, p.weights, p.classes, name) for one, name in zip(others, "bc", strict=True))
+    p, others = (
+        Predictions.from_arrays(y, scores, weights),
+        (shifted(Predictions.from_arrays(y, scores, weights)), given(rows=(4,), n=30, ties=ties, seed=1)),
+    )
+    others = tuple(
+        Predictions(p.truth, one.scores, p.weights, p.classes, name) for one, name in zip(others, "bc", strict=True)
+    )
     got = roc.delong(p, *others, positive=1)
     for row in range(4):
         columns = [repeated(p.truth[row], one.scores[row, :, 1], weights[row]) for one in (p, *others)]
@@ -264,7 +334,10 @@ def test_auc_and_its_covariance_are_what_counting_all_pairs_gives(ties):
         single = roc.interval(p[row], positive=1)
         assert single.estimate == pytest.approx(got.auc[row, 0])
         assert single.standard_error == pytest.approx(math.sqrt(covariance[0, 0]))
-        assert roc.auc(p, positive=1)[row] == pytest.approx(scipy.stats.mannwhitneyu(*(columns[0][1][columns[0][0] == 1], columns[0][1][columns[0][0] != 1])).statistic / (n1 * n0))
+        assert roc.auc(p, positive=1)[row] == pytest.approx(
+            scipy.stats.mannwhitneyu(*(columns[0][1][columns[0][0] == 1], columns[0][1][columns[0][0] != 1])).statistic
+            / (n1 * n0)
+        )
 
 
 PATIENTS = """
@@ -275,22 +348,45 @@ PATIENTS = """
 3.3 5.7 6 1 3.7 6.9 5 1 3.6 6.6 5 1
 """
 OVARIAN = np.array(PATIENTS.split(), float).reshape(-1, 4)
-"""Albumin, total protein, total score (K-G is 10 minus it) and outcome of 43 patients (DeLong, DeLong & Clarke-Pearson 1988, as in SAS/STAT's PROC LOGISTIC)."""
+"""Albumin, total protein, total score (K-G is 10 minus it) and outcome of 43 patients (DeLong, DeLong & Clarke-Pearson
+1988, as in SAS/STAT's PROC LOGISTIC).
+"""
 
 
 def test_delong_gives_the_numbers_that_sas_publishes():
     """SAS/STAT User's Guide, PROC LOGISTIC, "Comparing Receiver Operating Characteristic Curves"."""
     kg, albumin, protein = (
-        Predictions.from_arrays(OVARIAN[:, 3], score, learner=name) for score, name in ((10 - OVARIAN[:, 2], "K-G"), (OVARIAN[:, 0], "albumin"), (OVARIAN[:, 1], "protein"))
+        Predictions.from_arrays(OVARIAN[:, 3], score, learner=name)
+        for score, name in ((10 - OVARIAN[:, 2], "K-G"), (OVARIAN[:, 0], "albumin"), (OVARIAN[:, 1], "protein"))
     )
-    for p, want in ((albumin, "0.7366 0.0927 0.5549 0.9182"), (kg, "0.7258 0.1028 0.5243 0.9273"), (protein, "0.6478 0.1000 0.4518 0.8439")):
+    for p, want in (
+        (albumin, "0.7366 0.0927 0.5549 0.9182"),
+        (kg, "0.7258 0.1028 0.5243 0.9273"),
+        (protein, "0.6478 0.1000 0.4518 0.8439"),
+    ):
         got = roc.interval(p, scale="identity")
         assert " ".join(f"{v:.4f}" for v in (got.estimate, got.standard_error, got.lower, got.upper)) == want
     test = roc.delong(kg, albumin, protein)
     assert (f"{test.statistic:.4f}", int(test.df), f"{test.p_value:.4f}") == ("2.5340", 2, "0.2817")
-    for second, want in ((1, "0.0108 0.0953 -0.1761 0.1976 0.0127 0.9102"), (2, "-0.0780 0.1046 -0.2830 0.1271 0.5554 0.4561")):
+    for second, want in (
+        (1, "0.0108 0.0953 -0.1761 0.1976 0.0127 0.9102"),
+        (2, "-0.0780 0.1046 -0.2830 0.1271 0.5554 0.4561"),
+    ):
         got = test.difference(0, second)
-        assert " ".join(f"{v:.4f}" for v in (got.estimate, got.standard_error, got.lower, got.upper, got.parts["z"] ** 2, got.parts["p_value"])) == want
+        assert (
+            " ".join(
+                f"{v:.4f}"
+                for v in (
+                    got.estimate,
+                    got.standard_error,
+                    got.lower,
+                    got.upper,
+                    got.parts["z"] ** 2,
+                    got.parts["p_value"],
+                )
+            )
+            == want
+        )
 
 
 def test_two_classifiers_differ_as_their_squares_say():
@@ -307,7 +403,9 @@ def test_two_classifiers_differ_as_their_squares_say():
 
 
 def simulated(distance, sets, n1, n0, noise=0.0, seed=0):
-    """Binormal scores of one or two classifiers, which share their signal: AUC = Phi(distance / sqrt(2 (1 + noise^2)))."""
+    """Binormal scores of one or two classifiers, which share their signal: AUC = Phi(distance / sqrt(2 (1 +
+    noise^2))).
+    """
     random = np.random.default_rng(seed)
     truth = np.r_[np.ones(n1), np.zeros(n0)]
     signal = distance * truth + random.normal(size=(sets, n1 + n0))
@@ -315,18 +413,25 @@ def simulated(distance, sets, n1, n0, noise=0.0, seed=0):
 
 
 def test_the_mean_of_delong_variances_is_the_variance_of_the_auc():
-    """Exactly so: it is (n1 + n0 + 1) / (12 n1 n0) if scores say nothing, and DeLong's estimate is larger by 1 / (12 n1 n0).
+    """Exactly so: it is (n1 + n0 + 1) / (12 n1 n0) if scores say nothing, and DeLong's estimate is larger by 1 / (12
+    n1 n0).
 
-    Its expectation follows from those of the placements' variances. Limits are 5 standard errors of a mean of 2000 values, one in a million.
+    Its expectation follows from those of the placements' variances. Limits are 5 standard errors of a mean of 2000
+    values, one in a million.
     """
     n1, n0 = 12, 20
     got = roc.interval(simulated(0.0, 2000, n1, n0)[0])
-    for values, want in ((got.standard_error**2, (n1 + n0 + 2) / (12 * n1 * n0)), ((got.estimate - 0.5) ** 2, (n1 + n0 + 1) / (12 * n1 * n0))):
+    for values, want in (
+        (got.standard_error**2, (n1 + n0 + 2) / (12 * n1 * n0)),
+        ((got.estimate - 0.5) ** 2, (n1 + n0 + 1) / (12 * n1 * n0)),
+    ):
         assert abs(values.mean() - want) < 5 * scipy.stats.sem(values)
 
 
 def test_intervals_cover_and_tests_reject_as_often_as_they_say():
-    """500 data sets; a count outside the limits has a chance of one in a million if the level is right. Near 1 the plain interval is too low."""
+    """500 data sets; a count outside the limits has a chance of one in a million if the level is right. Near 1 the
+    plain interval is too low.
+    """
     low, high = (int(v) for v in scipy.stats.binom.interval(1 - 1e-6, 500, 0.95))
     for distance in (1.0, 2.5):
         truth = scipy.stats.norm.cdf(distance / math.sqrt(2))
@@ -334,7 +439,10 @@ def test_intervals_cover_and_tests_reject_as_often_as_they_say():
         assert low <= np.sum((got.lower <= truth) & (truth <= got.upper)) <= high
     first, second = simulated(1.0, 500, 40, 60, noise=1.0)
     assert low <= np.sum(roc.delong(first, second).p_value > 0.05) <= high
-    assert np.mean(roc.delong(*(simulated(d, 100, 40, 60, noise=0.5)[i] for i, d in enumerate((0.5, 2.0)))).p_value < 0.05) > 0.9
+    assert (
+        np.mean(roc.delong(*(simulated(d, 100, 40, 60, noise=0.5)[i] for i, d in enumerate((0.5, 2.0)))).p_value < 0.05)
+        > 0.9
+    )
 
 
 @pytest.mark.parametrize("scale", ["logit", "identity"])
@@ -359,7 +467,9 @@ def exact_hull(points):
     """Upper hull of points with whole numbers, by Andrew's monotone chain: positions of its corners."""
     kept = []
     for i, (x, y) in enumerate(points):
-        while len(kept) > 1 and (points[kept[-1]][0] - points[kept[-2]][0]) * (y - points[kept[-2]][1]) >= (points[kept[-1]][1] - points[kept[-2]][1]) * (x - points[kept[-2]][0]):
+        while len(kept) > 1 and (points[kept[-1]][0] - points[kept[-2]][0]) * (y - points[kept[-2]][1]) >= (
+            points[kept[-1]][1] - points[kept[-2]][1]
+        ) * (x - points[kept[-2]][0]):
             kept.pop()
         kept.append(i)
     return kept
@@ -377,7 +487,9 @@ def test_the_hull_is_exact_and_that_of_scipy(seed, ties):
     assert got.hull_area == pytest.approx(closed.volume, rel=1e-12)
     calibrated = IsotonicRegression().fit(p.scores[:, 1], p.truth, sample_weight=p.weights).predict(p.scores[:, 1])
     used = p.weights > 0
-    merged = peer.roc_auc_score(p.truth[used], np.round(calibrated, 12)[used], sample_weight=p.weights[used])  # blocks of one mean are one score
+    merged = peer.roc_auc_score(
+        p.truth[used], np.round(calibrated, 12)[used], sample_weight=p.weights[used]
+    )  # blocks of one mean are one score
     assert got.hull_area == pytest.approx(merged, rel=1e-9)
     assert got.hull_area >= got.area - 1e-12
 
@@ -393,7 +505,10 @@ def test_the_operating_point_has_the_least_expected_cost_of_all_thresholds(prior
         share = Fraction(truth.mean() if prior is None else prior)
         all_costs = {}
         for threshold in [math.inf, *sorted(set(score), reverse=True)]:
-            wrong, missed = (Fraction(int(np.sum(part)), int(np.sum(of))) for part, of in (((score >= threshold) & ~truth, ~truth), ((score < threshold) & truth, truth)))
+            wrong, missed = (
+                Fraction(int(np.sum(part)), int(np.sum(of)))
+                for part, of in (((score >= threshold) & ~truth, ~truth), ((score < threshold) & truth, truth))
+            )
             all_costs[threshold] = (1 - share) * Fraction(costs[0]) * wrong + share * Fraction(costs[1]) * missed
         least = min(all_costs.values())
         assert got.cost[row] == pytest.approx(float(least), rel=1e-12)
@@ -402,12 +517,18 @@ def test_the_operating_point_has_the_least_expected_cost_of_all_thresholds(prior
         curve = roc.curve(p[row])
         corner = curve.hull[curve.threshold[curve.hull] == got.threshold[row]]
         assert curve.true_positive[corner] == got.true_positive[row]
-        above = curve.true_positive - got.true_positive[row] - got.slope[row] * (curve.false_positive - got.false_positive[row])
+        above = (
+            curve.true_positive
+            - got.true_positive[row]
+            - got.slope[row] * (curve.false_positive - got.false_positive[row])
+        )
         assert above.max() < 1e-9  # rates near 1 times a slope of 735 at most
 
 
 def test_of_equal_costs_the_fewest_false_positives_are_taken_whatever_the_rounding():
-    """Equal costs and the prior of the cases: the cost is the number of errors over n, whose sum of two rounded shares differs in the last digit."""
+    """Equal costs and the prior of the cases: the cost is the number of errors over n, whose sum of two rounded shares
+    differs in the last digit.
+    """
     random = np.random.default_rng(0)
     truth = np.r_[0, 1, random.integers(0, 2, 21)]
     score = random.normal(size=(300, 23)) + truth
@@ -427,7 +548,9 @@ def test_curves_at_given_rates_pass_through_their_points():
     p = given(rows=(), ties=True)
     curve = roc.curve(p, 1)
     for rate in np.unique(curve.false_positive):
-        assert roc.true_positive_at(p, np.array([rate]), 1) == pytest.approx(curve.true_positive[curve.false_positive == rate].max(), abs=1e-10)  # steps of 1e-12 along the curve
+        assert roc.true_positive_at(p, np.array([rate]), 1) == pytest.approx(
+            curve.true_positive[curve.false_positive == rate].max(), abs=1e-10
+        )  # steps of 1e-12 along the curve
     grid = np.linspace(0, 1, 2001)
     assert np.trapezoid(roc.true_positive_at(p, grid, 1), grid) == pytest.approx(curve.area, abs=1e-3)  # 2000 steps
 
@@ -438,11 +561,15 @@ def test_curves_at_rates_drawn_at_random_are_those_of_scikit_learn():
     rates = np.random.default_rng(2).random(50)
     false_positive, true_positive, _ = peer.roc_curve(y[:, 1], scores[:, 1], sample_weight=weights)
     want = np.interp(rates, false_positive, true_positive)
-    np.testing.assert_allclose(roc.true_positive_at(Predictions.from_arrays(y, scores, weights), rates, 1), want, atol=1e-10)  # steps of 1e-12 along the curve
+    np.testing.assert_allclose(
+        roc.true_positive_at(Predictions.from_arrays(y, scores, weights), rates, 1), want, atol=1e-10
+    )  # steps of 1e-12 along the curve
 
 
 def test_rates_that_are_rounded_stay_at_their_threshold():
-    """1 - 0.9 is below 0.1, where this curve rises to the top; 7 / 25 * 25 is above 7, and the cases of the next score are not yet taken."""
+    """1 - 0.9 is below 0.1, where this curve rises to the top; 7 / 25 * 25 is above 7, and the cases of the next score
+    are not yet taken.
+    """
     p = binary([0, 1, *[0] * 9], np.arange(11, 0, -1))
     assert roc.true_positive_at(p, np.array([0.1, 1 - 0.9])).tolist() == pytest.approx([1, 1], abs=1e-9)
     p = binary(np.r_[np.ones(7), 0, np.ones(18)], np.arange(26, 0, -1))
@@ -464,13 +591,17 @@ def test_precision_at_recalls_of_thresholds_is_the_greatest_there():
     p = given(rows=(), ties=True)
     curve = metrics.precision_recall(p, 1)
     for recall in np.unique(curve.recall[:-1])[1:]:
-        assert metrics.precision_at(p, np.array([recall]), 1) == pytest.approx(curve.precision[:-1][curve.recall[:-1] == recall].max(), rel=1e-9)  # recalls agree to 1e-12
+        assert metrics.precision_at(p, np.array([recall]), 1) == pytest.approx(
+            curve.precision[:-1][curve.recall[:-1] == recall].max(), rel=1e-9
+        )  # recalls agree to 1e-12
 
 
 def test_gains_are_the_mean_over_all_orders_of_equal_scores():
     truth, score = np.array([1, 0, 1, 0, 0, 1, 0]), np.array([0.9, 0.7, 0.7, 0.7, 0.4, 0.4, 0.1])
     found = [truth[sorted(order, key=lambda i: -score[i])].cumsum() / 3 for order in itertools.permutations(range(7))]
-    np.testing.assert_allclose(metrics.gains(binary(truth, score), np.arange(1, 8) / 7), np.mean(found, axis=0), **EXACT)
+    np.testing.assert_allclose(
+        metrics.gains(binary(truth, score), np.arange(1, 8) / 7), np.mean(found, axis=0), **EXACT
+    )
 
 
 def test_lift_of_chance_is_1_and_of_perfection_1_over_the_share():
@@ -489,17 +620,32 @@ DEGENERATE = {
     "interval of equal scores": (lambda: [roc.interval(SAME).lower, roc.interval(SAME).upper], [0.5, 0.5]),
     "auc of separated classes": (lambda: roc.auc(APART), 1.0),
     "hull of separated classes": (lambda: roc.curve(APART).hull, [0, 2, 4]),
-    "interval of separated classes": (lambda: [roc.interval(APART).standard_error, roc.interval(APART).lower, roc.interval(APART).upper], [0, math.nan, math.nan]),
+    "interval of separated classes": (
+        lambda: [roc.interval(APART).standard_error, roc.interval(APART).lower, roc.interval(APART).upper],
+        [0, math.nan, math.nan],
+    ),
     "hull of the wrong order": (lambda: roc.curve(WRONG).hull, [0, 4]),
-    "operating point of the wrong order": (lambda: [roc.operating_point(WRONG).threshold, roc.operating_point(WRONG).cost], [math.inf, 0.5]),
-    "alike": (lambda: [roc.delong(APART, APART).statistic, roc.delong(APART, APART).df, roc.delong(APART, APART).p_value], [0, 0, 1]),
+    "operating point of the wrong order": (
+        lambda: [roc.operating_point(WRONG).threshold, roc.operating_point(WRONG).cost],
+        [math.inf, 0.5],
+    ),
+    "alike": (
+        lambda: [roc.delong(APART, APART).statistic, roc.delong(APART, APART).df, roc.delong(APART, APART).p_value],
+        [0, 0, 1],
+    ),
     "alike, each": (lambda: list(roc.delong(APART, APART).difference().parts.values()), [0, 1]),
-    "no variance": (lambda: [roc.delong(WRONG, APART).statistic, roc.delong(WRONG, APART).df, roc.delong(WRONG, APART).p_value], [math.inf, 1, 0]),
+    "no variance": (
+        lambda: [roc.delong(WRONG, APART).statistic, roc.delong(WRONG, APART).df, roc.delong(WRONG, APART).p_value],
+        [math.inf, 1, 0],
+    ),
     "no variance, each": (lambda: list(roc.delong(WRONG, APART).difference().parts.values()), [math.inf, 0]),
     "F of nothing found": (lambda: metrics.f_beta(WRONG), 0.0),
     "precision of nothing decided": (lambda: metrics.precision(SAME, undefined=0.0), 0.0),
     "marked": (lambda: metrics.precision(SAME, undefined=math.nan), math.nan),
-    "weighted by no cases": (lambda: roc.auc(Predictions.from_arrays(np.eye(3)[[0, 1, 0, 1]], np.eye(3)[[0, 1, 0, 1]]), "weighted"), 1.0),
+    "weighted by no cases": (
+        lambda: roc.auc(Predictions.from_arrays(np.eye(3)[[0, 1, 0, 1]], np.eye(3)[[0, 1, 0, 1]]), "weighted"),
+        1.0,
+    ),
 }
 
 
@@ -521,7 +667,14 @@ def test_three_classifiers_of_which_two_rank_alike_are_two():
 def test_a_variance_that_rounds_below_0_is_0():
     """0.3 + 0.3 - 2 (0.1 + 0.2) is -1e-16."""
     one = np.asarray(1.0)
-    got = roc.DeLong(("a", "b"), np.array([0.7, 0.7]), np.array([[0.3, 0.1 + 0.2], [0.1 + 0.2, 0.3]]), np.asarray(0.0), np.asarray(0), one).difference()
+    got = roc.DeLong(
+        ("a", "b"),
+        np.array([0.7, 0.7]),
+        np.array([[0.3, 0.1 + 0.2], [0.1 + 0.2, 0.3]]),
+        np.asarray(0.0),
+        np.asarray(0),
+        one,
+    ).difference()
     assert (got.standard_error, got.parts["z"], got.parts["p_value"]) == (0, 0, 1)
 
 
@@ -529,7 +682,8 @@ def test_results_say_what_they_are():
     p = given(rows=())
     text = str(roc.interval(p, positive=1))
     for part in (
-        "DeLong's interval on the logit scale (DeLong, DeLong & Clarke-Pearson 1988): AUC of class 1 of given predictions",
+        "DeLong's interval on the logit scale (DeLong, DeLong & Clarke-Pearson 1988): "
+        "AUC of class 1 of given predictions",
         "95% interval [",
         "about the AUC of each trained model for new cases",
     ):
@@ -558,55 +712,118 @@ ONE_LEFT = Predictions.from_arrays(Y, S, np.where((np.arange(40) != 1) & (Y[:, 1
 LOST = np.where((np.arange(6) == 3)[:, None, None] & (W > 0)[..., None], np.nan, S)
 FIRST_TWO = r"in 2 of 6, the first \[2\], \[4\]; use stratified or larger test sets"
 BAD = {
-    "other cases": (lambda: Predictions.from_arrays(Y[:9], S, W), r"same cases and rows, got \[9, 3\], \[6, 40, 3\] and \[6, 40\]; give one score per row, case and class"),
+    "other cases": (
+        lambda: Predictions.from_arrays(Y[:9], S, W),
+        r"same cases and rows, got \[9, 3\], \[6, 40, 3\] and \[6, 40\]; give one score per row, case and class",
+    ),
     "other rows": (lambda: Predictions.from_arrays(Y, S, W[:2]), r"got \[40, 3\], \[6, 40, 3\] and \[2, 40\]"),
-    "other sets": (lambda: Predictions.from_arrays(np.stack([Y] * 3), S[None], W), r"got \[3, 1, 40, 3\], \[1, 6, 40, 3\]"),
+    "other sets": (
+        lambda: Predictions.from_arrays(np.stack([Y] * 3), S[None], W),
+        r"got \[3, 1, 40, 3\], \[1, 6, 40, 3\]",
+    ),
     "a number": (lambda: Predictions.from_arrays(Y, 1.0), r"got \[40, 3\], \[\] and \[40\]"),
-    "weights below 0": (lambda: Predictions.from_arrays(Y, S, -W), "test weights that are whole numbers from 0 to 255, got -1"),
+    "weights below 0": (
+        lambda: Predictions.from_arrays(Y, S, -W),
+        "test weights that are whole numbers from 0 to 255, got -1",
+    ),
     "weights of one half": (lambda: Predictions.from_arrays(Y, S, W / 2), "whole numbers from 0 to 255, got 0.5"),
     "no test cases": (
         lambda: Predictions.from_arrays(Y, S, W * (np.arange(6) != 4)[:, None]),
         r"test cases in every row, got none in 1 of 6, the first \[4\]; give each row at least one",
     ),
-    "targets that are numbers": (lambda: Predictions.from_arrays(3 * Y, S, W), r"zeros and ones with one 1 a case, and a name for each of 3 classes, got \[0.0, 3.0\] and 3 names"),
+    "targets that are numbers": (
+        lambda: Predictions.from_arrays(3 * Y, S, W),
+        r"zeros and ones with one 1 a case, and a name for each of 3 classes, got \[0.0, 3.0\] and 3 names",
+    ),
     "two classes at once": (lambda: Predictions.from_arrays(np.ones((40, 3)), S, W), r"one 1 a case"),
     "target NaN": (lambda: Predictions.from_arrays(np.where(Y == 0, np.nan, Y), S, W), r"got \[1.0, nan\]"),
     "too few names": (lambda: Predictions.from_arrays(Y, S, W, ("a", "b")), "and 2 names; give one column per class"),
-    "score NaN": (lambda: Predictions.from_arrays(Y, LOST, W), r"finite scores of all test cases in every row, got none in 1 of 6, the first \[3\]; leave these rows out"),
-    "no class named": (lambda: roc.auc(P), "positive class to be one of 0, 1, 2 or its number, got None; give positive="),
+    "score NaN": (
+        lambda: Predictions.from_arrays(Y, LOST, W),
+        r"finite scores of all test cases in every row, got none in 1 of 6, the first \[3\]; leave these rows out",
+    ),
+    "no class named": (
+        lambda: roc.auc(P),
+        "positive class to be one of 0, 1, 2 or its number, got None; give positive=",
+    ),
     "unknown class": (lambda: roc.auc(P, positive="cat"), "one of 0, 1, 2 or its number, got 'cat'"),
     "class out of range": (lambda: roc.auc(P, positive=3), "got 3; give positive"),
-    "unknown average": (lambda: metrics.precision(P, "samples"), "average among binary, macro, weighted, micro, each, got 'samples'"),
+    "unknown average": (
+        lambda: metrics.precision(P, "samples"),
+        "average among binary, macro, weighted, micro, each, got 'samples'",
+    ),
     "beta": (lambda: metrics.f_beta(P, 0.0, "macro"), "finite beta above 0, got 0.0"),
-    "a class lacks: recall": (lambda: metrics.recall(LACKING, "macro"), f"a defined recall, and not 0 / 0, in every row, got none {FIRST_TWO}, or say with undefined="),
+    "a class lacks: recall": (
+        lambda: metrics.recall(LACKING, "macro"),
+        f"a defined recall, and not 0 / 0, in every row, got none {FIRST_TWO}, or say with undefined=",
+    ),
     "a class lacks: balanced": (lambda: metrics.balanced_accuracy(LACKING), "a defined recall"),
-    "a class lacks: auc": (lambda: roc.auc(LACKING, positive=1), f"a defined AUC, and not 0 / 0, in every row, got none {FIRST_TWO}"),
+    "a class lacks: auc": (
+        lambda: roc.auc(LACKING, positive=1),
+        f"a defined AUC, and not 0 / 0, in every row, got none {FIRST_TWO}",
+    ),
     "a class lacks: macro": (lambda: roc.auc(LACKING, "macro"), f"a defined AUC.*{FIRST_TWO}"),
-    "a class lacks: hand_till": (lambda: roc.hand_till(LACKING), f"test cases of all classes in every row, got none {FIRST_TWO}"),
-    "a class lacks: average precision": (lambda: metrics.average_precision(LACKING, positive=1), f"a defined average precision.*{FIRST_TWO}"),
-    "a class lacks: gains": (lambda: metrics.gains(LACKING, GRID, 1), f"test cases both of the positive class and of others in every row, got none {FIRST_TWO}"),
-    "a class lacks: operating point": (lambda: roc.operating_point(LACKING, positive=1), f"both of the positive class and of others.*{FIRST_TWO}"),
+    "a class lacks: hand_till": (
+        lambda: roc.hand_till(LACKING),
+        f"test cases of all classes in every row, got none {FIRST_TWO}",
+    ),
+    "a class lacks: average precision": (
+        lambda: metrics.average_precision(LACKING, positive=1),
+        f"a defined average precision.*{FIRST_TWO}",
+    ),
+    "a class lacks: gains": (
+        lambda: metrics.gains(LACKING, GRID, 1),
+        f"test cases both of the positive class and of others in every row, got none {FIRST_TWO}",
+    ),
+    "a class lacks: operating point": (
+        lambda: roc.operating_point(LACKING, positive=1),
+        f"both of the positive class and of others.*{FIRST_TWO}",
+    ),
     "a class lacks: curve": (lambda: roc.curve(LACKING[2], 1), "of others in every row, got none; use stratified"),
-    "a class lacks: precision_recall": (lambda: metrics.precision_recall(LACKING[2], 1), "test cases of the positive class in every row, got none; give some"),
+    "a class lacks: precision_recall": (
+        lambda: metrics.precision_recall(LACKING[2], 1),
+        "test cases of the positive class in every row, got none; give some",
+    ),
     "the class only: gains": (
         lambda: metrics.gains(binary([1, 1], [0.1, 0.2]), GRID),
         "test cases both of the positive class and of others in every row, got none; use stratified",
     ),
-    "the class only: auc": (lambda: roc.auc(binary([1, 1], [0.1, 0.2])), "a defined AUC, and not 0 / 0, in every row, got none; use stratified"),
-    "one case of a class": (lambda: roc.interval(ONE_LEFT, positive=1), r"at least 2 test cases of the positive class and 2 of others in every row, got none in 6 of 6"),
-    "curve of rows": (lambda: roc.curve(TWO), r"of one model, got rows \[6\]; choose one with predictions\[r\], or put all together with predictions.pooled"),
+    "the class only: auc": (
+        lambda: roc.auc(binary([1, 1], [0.1, 0.2])),
+        "a defined AUC, and not 0 / 0, in every row, got none; use stratified",
+    ),
+    "one case of a class": (
+        lambda: roc.interval(ONE_LEFT, positive=1),
+        r"at least 2 test cases of the positive class and 2 of others in every row, got none in 6 of 6",
+    ),
+    "curve of rows": (
+        lambda: roc.curve(TWO),
+        r"of one model, got rows \[6\]; choose one with predictions\[r\], or put all together with predictions.pooled",
+    ),
     "precision_recall of rows": (lambda: metrics.precision_recall(TWO), r"of one model, got rows \[6\]"),
     "pool one": (lambda: TWO[0].pooled(), r"rows of one data set to pool, got rows \[\]"),
     "share 0": (lambda: metrics.gains(TWO, np.array([0.0, 0.5])), "shares of the cases above 0 and up to 1, got 0.0"),
     "recall above 1": (lambda: metrics.precision_at(TWO, np.array([0.5, 1.5])), "recalls above 0 and up to 1, got 1.5"),
-    "rate above 1": (lambda: roc.true_positive_at(TWO, np.array([0.5, 1.5])), "false positive rates from 0 to 1, got 0.5 to 1.5"),
-    "cost 0": (lambda: roc.operating_point(TWO, 0.0), "costs above 0 and a prior between 0 and 1, got 0.0, 1.0 and None"),
+    "rate above 1": (
+        lambda: roc.true_positive_at(TWO, np.array([0.5, 1.5])),
+        "false positive rates from 0 to 1, got 0.5 to 1.5",
+    ),
+    "cost 0": (
+        lambda: roc.operating_point(TWO, 0.0),
+        "costs above 0 and a prior between 0 and 1, got 0.0, 1.0 and None",
+    ),
     "prior 0": (lambda: roc.operating_point(TWO, prior=0.0), "got 1.0, 1.0 and 0.0"),
     "level": (lambda: roc.interval(TWO, 95.0), "level between 0 and 1, got 95.0"),
     "scale": (lambda: roc.interval(TWO, scale="log"), "the scale logit or identity, got 'log'"),
     "one classifier": (lambda: roc.delong(TWO), "two or more classifiers to compare, got 1; see interval for one"),
-    "other weights": (lambda: roc.delong(TWO, given(c=2, counts=False)), "on the same cases, classes and test weights, got others"),
-    "alternative": (lambda: roc.delong(TWO, TWO).difference(alternative="larger"), "two-sided, greater or less, got 'larger'; choose one of them"),
+    "other weights": (
+        lambda: roc.delong(TWO, given(c=2, counts=False)),
+        "on the same cases, classes and test weights, got others",
+    ),
+    "alternative": (
+        lambda: roc.delong(TWO, TWO).difference(alternative="larger"),
+        "two-sided, greater or less, got 'larger'; choose one of them",
+    ),
 }
 
 

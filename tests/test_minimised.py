@@ -1,4 +1,6 @@
-"""What the package's learners say that their training made small: its gradient vanishes where they end, and the estimates made of it are those of closed forms."""
+"""What the package's learners say that their training made small: its gradient vanishes where they end, and the
+estimates made of it are those of closed forms.
+"""
 
 import functools
 from dataclasses import dataclass
@@ -11,8 +13,8 @@ import statsmodels.api as sm
 
 from jaxgen import Data, algebraic, assess, learn, loss, resample
 from jaxgen.algebraic.fit import _derived
-from jaxgen.learn.iterate import Trained, prepare
-from jaxgen.value import Value
+from jaxgen.learn.network.iterative import Trained, prepare
+from jaxgen.types.value import Value
 
 pytestmark = pytest.mark.one_device
 
@@ -51,27 +53,52 @@ def conjugate(network=SMALL, penalty=HALF, **more):
     return learn.Conjugate(network, steps=2000, penalty=penalty, **more)
 
 
-LINEAR = [learn.LeastSquares(), learn.LeastSquares(ridge=3.0), learn.LeastSquares(ridge=3.0, intercept=False), learn.LeastSquares(ridge=100.0)]
+LINEAR = [
+    learn.LeastSquares(),
+    learn.LeastSquares(ridge=3.0),
+    learn.LeastSquares(ridge=3.0, intercept=False),
+    learn.LeastSquares(ridge=100.0),
+]
 ENDS = [
     *((learner, "DATA", loss.squared, EXACT) for learner in LINEAR),
     (learn.LeastSquares(ridge=3.0), "TWO", loss.squared, EXACT),
     (learn.Mean(), "TWO", loss.squared, EXACT),
     (learn.Normalised(learn.Mean(), how="standard"), "DATA", loss.squared, EXACT),
-    *((learn.Normalised(learn.LeastSquares(ridge=3.0), how=how), "DATA", loss.squared, EXACT) for how in ("delve", "standard")),
+    *(
+        (learn.Normalised(learn.LeastSquares(ridge=3.0), how=how), "DATA", loss.squared, EXACT)
+        for how in ("delve", "standard")
+    ),
     (learn.Logistic(), "THREE", loss.cross_entropy, EXACT),
     (learn.Logistic(ridge=0.5), "CLASSES", loss.cross_entropy, EXACT),
     (learn.Logistic(ridge=0.5, intercept=False), "THREE", loss.cross_entropy, EXACT),
     (learn.Normalised(learn.Logistic(ridge=1.0)), "THREE", loss.cross_entropy, EXACT),
     # networks end where steps no longer lower the energy by more than its rounding
     (learn.Normalised(conjugate()), "DATA", loss.squared, 1e-5),
-    (learn.Normalised(conjugate(learn.MLP((2,), skip=True, init="lecun"), learn.L2((0.5, 0.2, 1.0)))), "DATA", loss.squared, 1e-5),
+    (
+        learn.Normalised(conjugate(learn.MLP((2,), skip=True, init="lecun"), learn.L2((0.5, 0.2, 1.0)))),
+        "DATA",
+        loss.squared,
+        1e-5,
+    ),
     (learn.Normalised(conjugate(objective="binary_cross_entropy")), "CLASSES", loss.cross_entropy, 1e-5),
-    (learn.Normalised(conjugate(learn.PerTask(SMALL, 2, column=2), (learn.L2(0.5), learn.Tied(0.3)))), "TASKS", loss.squared, 1e-5),
-    (learn.Normalised(learn.Descent(learn.MLP(()), steps=2000, rate=0.5, penalty=learn.L2(2.0)), how="standard"), "DATA", loss.squared, EXACT),
+    (
+        learn.Normalised(conjugate(learn.PerTask(SMALL, 2, column=2), (learn.L2(0.5), learn.Tied(0.3)))),
+        "TASKS",
+        loss.squared,
+        1e-5,
+    ),
+    (
+        learn.Normalised(learn.Descent(learn.MLP(()), steps=2000, rate=0.5, penalty=learn.L2(2.0)), how="standard"),
+        "DATA",
+        loss.squared,
+        EXACT,
+    ),
 ]
 
 
-@pytest.mark.parametrize(("learner", "which", "of", "tolerance"), ENDS, ids=lambda value: str(value) if isinstance(value, Value) else "")
+@pytest.mark.parametrize(
+    ("learner", "which", "of", "tolerance"), ENDS, ids=lambda value: str(value) if isinstance(value, Value) else ""
+)
 def test_its_gradient_vanishes_where_training_ends(learner, which, of, tolerance):
     fit = fitted(learner, which, of)
     assert fit.gradient < tolerance
@@ -94,7 +121,6 @@ SUMS = [
 @pytest.mark.parametrize(("learner", "data"), SUMS, ids=lambda value: str(value) if isinstance(value, Value) else "")
 def test_losses_and_penalty_of_networks_are_their_energy_for_any_weights(learner, data):
     """At parameters of no training; weights of cases multiply their losses alone, `Sparse` among them."""
-
 
     @jax.jit
     def both(x, y, w):
@@ -139,8 +165,17 @@ def test_linear_networks_are_ridge_regression():
     """A penalty a on half squared errors is a ridge a on squared ones; biases are free of it."""
     network = fitted(learn.Normalised(conjugate(learn.MLP(()), learn.L2(2.0))))
     ridge = fitted(learn.Normalised(learn.LeastSquares(ridge=2.0)))
-    for estimate in (algebraic.nic, algebraic.fper, algebraic.gcv, algebraic.leave_one_out, algebraic.unlearning, algebraic.fractile):
-        assert estimate(network).estimate == pytest.approx(float(estimate(ridge).estimate), rel=1e-6)  # where training ended
+    for estimate in (
+        algebraic.nic,
+        algebraic.fper,
+        algebraic.gcv,
+        algebraic.leave_one_out,
+        algebraic.unlearning,
+        algebraic.fractile,
+    ):
+        assert estimate(network).estimate == pytest.approx(
+            float(estimate(ridge).estimate), rel=1e-6
+        )  # where training ended
 
 
 def test_nic_of_softmax_regression_is_takeuchis_criterion():
@@ -151,7 +186,9 @@ def test_nic_of_softmax_regression_is_takeuchis_criterion():
     flat = found.params.reshape(-1, order="F")
     scores = model.score_obs(flat)
     assert fit.p == 8
-    assert algebraic.nic(fit).estimate == pytest.approx((-found.llf + np.trace(scores.T @ scores @ np.linalg.inv(-model.hessian(flat)))) / N, rel=1e-8)
+    assert algebraic.nic(fit).estimate == pytest.approx(
+        (-found.llf + np.trace(scores.T @ scores @ np.linalg.inv(-model.hessian(flat)))) / N, rel=1e-8
+    )
 
 
 ALL = {
@@ -169,7 +206,11 @@ ALL = {
 @pytest.mark.parametrize("name", ALL)
 def test_estimates_of_penalised_learners_exceed_the_apparent_error(name):
     """In the unit of the loss, whatever units training had."""
-    for learner in (learn.LeastSquares(ridge=3.0), learn.Normalised(learn.LeastSquares(ridge=3.0)), learn.Normalised(conjugate())):
+    for learner in (
+        learn.LeastSquares(ridge=3.0),
+        learn.Normalised(learn.LeastSquares(ridge=3.0)),
+        learn.Normalised(conjugate()),
+    ):
         fit = fitted(learner)
         assert fit.apparent < ALL[name](fit).estimate < 3 * fit.apparent
 
@@ -207,10 +248,16 @@ UNNAMED = "Normalised to hold a learner trained to a minimum that it can name, g
 BAD = {
     "batch normalisation": (learn.Descent(learn.MLP((2,), batch_norm=True), steps=2), MIXED),
     "dropout": (learn.Normalised(learn.Descent(learn.MLP((2,), dropout=0.5), steps=2)), MIXED),
-    "noise in tasks": (learn.Descent(learn.PerTask(learn.MLP((2,), noise=0.5), 2, column=2), steps=2), "a network without .*, got PerTask"),
+    "noise in tasks": (
+        learn.Descent(learn.PerTask(learn.MLP((2,), noise=0.5), 2, column=2), steps=2),
+        "a network without .*, got PerTask",
+    ),
     "stopped early": (learn.Normalised(learn.EarlyStopped(learn.Descent(SMALL, steps=2))), UNNAMED + "EarlyStopped"),
     "an ensemble": (learn.Normalised(learn.Ensemble(learn.Descent(SMALL, steps=2), members=2)), UNNAMED + "Ensemble"),
-    "a learner of the user's": (learn.Normalised(Silent()), UNNAMED + r"Silent\(\); resample it, or give full_fit the argument minimised"),
+    "a learner of the user's": (
+        learn.Normalised(Silent()),
+        UNNAMED + r"Silent\(\); resample it, or give full_fit the argument minimised",
+    ),
 }
 
 

@@ -1,4 +1,6 @@
-"""Many comparisons at once: adjusted p-values against statsmodels, joint intervals against their definition and published values, and the error that they should keep."""
+"""Many comparisons at once: adjusted p-values against statsmodels, joint intervals against their definition and
+published values, and the error that they should keep.
+"""
 
 import functools
 import itertools
@@ -11,7 +13,7 @@ import scipy.stats
 from statsmodels.stats.multitest import multipletests
 from test_many import EXACT, FOUR, KEY, MEANS, ROW, hold_out, learners, random
 
-from jaxgen import draw, resample
+from jaxgen import resample
 from jaxgen.stats import compare
 from jaxgen.types import Losses
 
@@ -56,7 +58,9 @@ def beyond(rate, of, side):
 
 
 def test_the_slides_of_scott_and_variyam():
-    """ "There's an over 18.5% chance that at least one is wrong": four comparisons at 5 % each; Holm keeps 1 - (1 - 0.05/4)^4 = 4.9 %."""
+    """ "There's an over 18.5% chance that at least one is wrong": four comparisons at 5 % each; Holm keeps 1 - (1 -
+    0.05/4)^4 = 4.9 %.
+    """
     p = random(2).random((100_000, 4))
     raw, adjusted = (np.sum((values <= 0.05).any(-1)) for values in (p, compare.holm(p)))
     assert 1 - 0.95**4 > 0.185
@@ -74,13 +78,29 @@ def test_pairwise_is_the_test_of_every_pair(test, adjust):
     raw, adjusted, estimate = (got.matrix(name) for name in ("p_value", "adjusted", "estimate"))
     for i, j in itertools.combinations(range(4), 2):
         one = test(FOUR[i], FOUR[j])
-        assert (raw[i, j], raw[j, i], estimate[i, j], estimate[j, i]) == (one.p_value, one.p_value, one.estimate, -one.estimate)
+        assert (raw[i, j], raw[j, i], estimate[i, j], estimate[j, i]) == (
+            one.p_value,
+            one.p_value,
+            one.estimate,
+            -one.estimate,
+        )
     want = got.p_value if adjust == "none" else multipletests(got.p_value, method=ADJUSTED[adjust])[1]
     np.testing.assert_allclose(got.adjusted, want, rtol=1e-12)
     np.testing.assert_array_equal(adjusted[got.first, got.second], got.adjusted)
     assert np.isnan(np.diagonal([raw, adjusted, estimate], axis1=1, axis2=2)).all()
     assert bool(got.note) is (test is compare.paired_t)
-    assert list(got.to_frame().columns) == ["first", "second", "estimate", "statistic", "p_value", "adjusted", "level", "unit", "method", "adjustment"]
+    assert list(got.to_frame().columns) == [
+        "first",
+        "second",
+        "estimate",
+        "statistic",
+        "p_value",
+        "adjusted",
+        "level",
+        "unit",
+        "method",
+        "adjustment",
+    ]
 
 
 def test_pairwise_of_several_data_sets_has_a_family_for_each():
@@ -91,7 +111,10 @@ def test_pairwise_of_several_data_sets_has_a_family_for_each():
         alone = compare.pairwise([one[q] for one in several], compare.corrected_t)
         np.testing.assert_allclose(got.adjusted[q], alone.adjusted, **EXACT)
         np.testing.assert_allclose(got.matrix()[q], alone.matrix(), **EXACT)
-    assert f"5 data sets; some difference found at 0.05 in {np.mean((got.adjusted <= 0.05).any(-1)):.1%} of them" in str(got)
+    assert (
+        f"5 data sets; some difference found at 0.05 in {np.mean((got.adjusted <= 0.05).any(-1)):.1%} of them"
+        in str(got)
+    )
     frame = got.to_frame()
     assert frame.set.tolist() == np.repeat(range(5), 3).tolist()
     np.testing.assert_array_equal(frame.adjusted, got.adjusted.ravel())
@@ -102,9 +125,18 @@ def test_pairwise_takes_any_function_with_a_p_value():
         return SimpleNamespace(p_value=scipy.stats.wilcoxon(first.g, second.g).pvalue)
 
     got = compare.pairwise(FOUR, wilcoxon, labels=list("abcd"))
-    assert got.adjusted[0] == compare.holm([scipy.stats.wilcoxon(FOUR[i].g, FOUR[j].g).pvalue for i, j in itertools.combinations(range(4), 2)])[0]
+    assert (
+        got.adjusted[0]
+        == compare.holm(
+            [scipy.stats.wilcoxon(FOUR[i].g, FOUR[j].g).pvalue for i, j in itertools.combinations(range(4), 2)]
+        )[0]
+    )
     assert np.isnan(got.estimate).all()
-    for part in ("wilcoxon (given test): 6 pairs of 4 learners, squared loss, second minus first", "family-wise error by Holm 1979", "about the differences of the test"):
+    for part in (
+        "wilcoxon (given test): 6 pairs of 4 learners, squared loss, second minus first",
+        "family-wise error by Holm 1979",
+        "about the differences of the test",
+    ):
         assert part in str(got)
     assert "estimate" not in got.to_frame()
 
@@ -126,13 +158,16 @@ def critical(got, values):
 
 
 def test_max_t_of_independent_learners_has_the_critical_values_of_tukey_and_dunnett():
-    """All pairs: the studentised range divided by sqrt(2). Against one: Dunnett 1964, infinite degrees of freedom, two-sided 5 %.
+    """All pairs: the studentised range divided by sqrt(2). Against one: Dunnett 1964, infinite degrees of freedom,
+    two-sided 5 %.
 
     The fractile of 20,000 draws has a standard error of 0.6 %, and the 1000 cases are normal and uncorrelated to 3 %.
     """
     values = random(3).normal(size=(1000, 5))
     pairs, one = (compare.max_t(values, against, resamples=20_000) for against in (None, 2))
-    np.testing.assert_allclose(critical(pairs, values), scipy.stats.studentized_range.ppf(0.95, 5, np.inf) / math.sqrt(2), rtol=0.02)
+    np.testing.assert_allclose(
+        critical(pairs, values), scipy.stats.studentized_range.ppf(0.95, 5, np.inf) / math.sqrt(2), rtol=0.02
+    )
     np.testing.assert_allclose(critical(one, values), 2.44, rtol=0.02)
     assert (one.first == 2).all()
     assert one.second.tolist() == [0, 1, 3, 4]
@@ -147,11 +182,17 @@ def test_max_t_is_its_definition(against, step_down, seed):
     got = compare.max_t(values, against, resamples=198, seed=5, step_down=step_down)
     differences = values[:, got.second] - values[:, got.first]
     t = scipy.stats.ttest_1samp(differences, 0).statistic
-    weights = draw.counts(random(5), 198, 25)
-    drawn = np.abs([scipy.stats.ttest_1samp(np.repeat(differences, w, axis=0), differences.mean(0)).statistic for w in weights])
+    weights = random(5).multinomial(25, np.full(25, 1 / 25), 198)
+    drawn = np.abs(
+        [scipy.stats.ttest_1samp(np.repeat(differences, w, axis=0), differences.mean(0)).statistic for w in weights]
+    )
     np.testing.assert_allclose(got.statistic, t, **EXACT)
-    np.testing.assert_allclose(got.p_value, [(1 + np.sum(drawn[:, p] >= abs(t[p]))) / 199 for p in range(len(t))], **EXACT)
-    np.testing.assert_allclose(critical(got, values), np.sort(drawn.max(1))[189], rtol=1e-9)  # of 199 with the observed one, 9 are left above: 4.5 %
+    np.testing.assert_allclose(
+        got.p_value, [(1 + np.sum(drawn[:, p] >= abs(t[p]))) / 199 for p in range(len(t))], **EXACT
+    )
+    np.testing.assert_allclose(
+        critical(got, values), np.sort(drawn.max(1))[189], rtol=1e-9
+    )  # of 199 with the observed one, 9 are left above: 4.5 %
     largest, want = 0.0, np.empty(len(t))
     for p in sorted(range(len(t)), key=lambda p: -abs(t[p])):
         rivals = [q for q in range(len(t)) if not step_down or abs(t[q]) <= abs(t[p])]
@@ -182,7 +223,9 @@ def test_max_t_of_one_pair_is_about_the_t_test():
 
 def test_max_t_has_the_units_of_the_loss_and_the_order_of_the_learners():
     values = random(7).gamma(2.0, size=(40, 3))
-    one, scaled, shuffled = (compare.max_t(v, resamples=199) for v in (values, 1e20 * (values + 5), values[:, [2, 1, 0]]))
+    one, scaled, shuffled = (
+        compare.max_t(v, resamples=199) for v in (values, 1e20 * (values + 5), values[:, [2, 1, 0]])
+    )
     np.testing.assert_allclose(scaled.lower, 1e20 * one.lower, rtol=1e-9, atol=1e10)
     np.testing.assert_array_equal(scaled.adjusted, one.adjusted)
     np.testing.assert_allclose(shuffled.matrix()[::-1, ::-1], one.matrix(), **EXACT)
@@ -194,7 +237,13 @@ def test_max_t_of_losses_takes_the_tested_cases_of_one_row():
     several = [hold_out(one, f"learner {number}", tested=tested, rows=2) for number, one in enumerate(values.T)]
     got, want = compare.max_t(several, row=1, resamples=99), compare.max_t(values[:20], resamples=99)
     np.testing.assert_array_equal(got.lower, want.lower)
-    for part in ("max-t test, step-down", "3 pairs of 3 learners, squared loss", "99 bootstrap draws, seed 0; joint 95% limits", "learner 2", "about the risks of these trained models"):
+    for part in (
+        "max-t test, step-down",
+        "3 pairs of 3 learners, squared loss",
+        "99 bootstrap draws, seed 0; joint 95% limits",
+        "learner 2",
+        "about the risks of these trained models",
+    ):
         assert part in str(got)
 
 
@@ -212,16 +261,24 @@ def test_losses_without_a_difference_or_without_variance():
     assert one.lower == one.upper == pytest.approx(0.1)
     rare = np.zeros((20, 2))
     rare[0, 0] = 1.0
-    assert compare.max_t(rare, resamples=999).p_value[0] > 0.3  # a draw without that case, 0.95^20 = 0.36, has no variance
+    assert (
+        compare.max_t(rare, resamples=999).p_value[0] > 0.3
+    )  # a draw without that case, 0.95^20 = 0.36, has no variance
 
 
 @pytest.mark.parametrize("kind", ["squared", "zero_one"])
 def test_the_family_wise_error_is_kept_where_raw_p_values_break_it(kind):
-    """Five exchangeable learners on 60 cases of unequal difficulty, and the first one worse: no other differs. 400 data sets."""
+    """Five exchangeable learners on 60 cases of unequal difficulty, and the first one worse: no other differs. 400
+    data sets.
+    """
     rng, sets, count = random(9), 400, {"max-t": 0, "holm": 0, "raw": 0}
     for seed in range(sets):
         hard = rng.gamma(4.0, 0.25, size=(60, 1))
-        values = hard * rng.normal(size=(60, 5)) ** 2 if kind == "squared" else (rng.random((60, 5)) < 0.4 * np.minimum(hard, 2)).astype(float)
+        values = (
+            hard * rng.normal(size=(60, 5)) ** 2
+            if kind == "squared"
+            else (rng.random((60, 5)) < 0.4 * np.minimum(hard, 2)).astype(float)
+        )
         values[:, 0] = values[:, 0] + 1 if kind == "squared" else np.maximum(values[:, 0], rng.random(60) < 0.5)
         got = compare.max_t(values, resamples=199, seed=seed)
         raw = np.nan_to_num(scipy.stats.ttest_rel(values[:, got.second], values[:, got.first]).pvalue, nan=1.0)
@@ -236,22 +293,68 @@ def test_the_family_wise_error_is_kept_where_raw_p_values_break_it(kind):
 # What cannot be asked
 
 BAD = {
-    "failed, by cases": (lambda: compare.max_t([ROW[0], Losses(*[ROW[1].test_mean] * 2, ROW[1].plan, "b", "squared", np.ones(1, np.uint8), ("it is bad",), ROW[1].values)]), "got 1 failed of 1"),
+    "failed, by cases": (
+        lambda: compare.max_t(
+            [
+                ROW[0],
+                Losses(
+                    *[ROW[1].test_mean] * 2,
+                    ROW[1].plan,
+                    "b",
+                    "squared",
+                    np.ones(1, np.uint8),
+                    ("it is bad",),
+                    ROW[1].values,
+                ),
+            ]
+        ),
+        "got 1 failed of 1",
+    ),
     "no row": (lambda: compare.max_t(FOUR), "one row of the plan, got row=None of 12; give its number, from 0 to 11"),
     "row 12": (lambda: compare.max_t(FOUR, row=12), "got row=12 of 12"),
     "means only": (lambda: compare.max_t(MEANS), "the losses of every case, got the means of rows only"),
-    "cases twice": (lambda: compare.max_t([hold_out(np.ones(4), tested=np.full(4, 2))] * 2), "test case held out of the training, got some that count more than once; give test weights of 0 and 1"),
+    "cases twice": (
+        lambda: compare.max_t([hold_out(np.ones(4), tested=np.full(4, 2))] * 2),
+        "test case held out of the training, got some that count more than once; give test weights of 0 and 1",
+    ),
     "one case": (lambda: compare.max_t(np.ones((1, 3))), r"at least 2 test cases and 2 learners, got shape \[1, 3\]"),
-    "against nobody": (lambda: compare.max_t(np.ones((4, 3)), against=3), r"against to be a whole number from 0 to 2 \(the position of a learner\), got 3"),
-    "few draws": (lambda: compare.max_t(np.ones((4, 3)), resamples=18), "resamples to be a whole number of at least 19, got 18"),
+    "against nobody": (
+        lambda: compare.max_t(np.ones((4, 3)), against=3),
+        r"against to be a whole number from 0 to 2 \(the position of a learner\), got 3",
+    ),
+    "few draws": (
+        lambda: compare.max_t(np.ones((4, 3)), resamples=18),
+        "resamples to be a whole number of at least 19, got 18",
+    ),
     "few draws, 99 %": (lambda: compare.max_t(np.ones((4, 3)), resamples=98, level=0.99), "at least 99, got 98"),
-    "adjustment": (lambda: compare.pairwise(FOUR, compare.corrected_t, "tukey"), "adjustment holm, benjamini_hochberg, benjamini_yekutieli or none, got 'tukey'"),
-    "one-sided": (lambda: compare.pairwise(FOUR, functools.partial(compare.corrected_t, alternative="less")), "two-sided p_value, got .* with less; choose another, or its two-sided form"),
-    "no p-value": (lambda: compare.pairwise(FOUR, compare.probability_greater), "got probability_greater with no p_value"),
-    "p-value of NaN": (lambda: compare.pairwise(FOUR, lambda first, second: SimpleNamespace(p_value=np.nan)), "with no p_value"),
-    "what the test refuses": (lambda: compare.pairwise(learners((4,), resample.bootstrap(KEY, 20, 4)), compare.corrected_t), "no correction is known"),
-    "labels of pairs": (lambda: compare.pairwise(FOUR, compare.corrected_t, labels=["a"]), "4 labels, one a learner, got 1"),
-    "matrix": (lambda: compare.pairwise(FOUR, compare.corrected_t).matrix("lower"), "the name adjusted, p_value or estimate, got 'lower'"),
+    "adjustment": (
+        lambda: compare.pairwise(FOUR, compare.corrected_t, "tukey"),
+        "adjustment holm, benjamini_hochberg, benjamini_yekutieli or none, got 'tukey'",
+    ),
+    "one-sided": (
+        lambda: compare.pairwise(FOUR, functools.partial(compare.corrected_t, alternative="less")),
+        "two-sided p_value, got .* with less; choose another, or its two-sided form",
+    ),
+    "no p-value": (
+        lambda: compare.pairwise(FOUR, compare.probability_greater),
+        "got probability_greater with no p_value",
+    ),
+    "p-value of NaN": (
+        lambda: compare.pairwise(FOUR, lambda first, second: SimpleNamespace(p_value=np.nan)),
+        "with no p_value",
+    ),
+    "what the test refuses": (
+        lambda: compare.pairwise(learners((4,), resample.bootstrap(KEY, 20, 4)), compare.corrected_t),
+        "no correction is known",
+    ),
+    "labels of pairs": (
+        lambda: compare.pairwise(FOUR, compare.corrected_t, labels=["a"]),
+        "4 labels, one a learner, got 1",
+    ),
+    "matrix": (
+        lambda: compare.pairwise(FOUR, compare.corrected_t).matrix("lower"),
+        "the name adjusted, p_value or estimate, got 'lower'",
+    ),
     "nothing to adjust": (lambda: compare.holm([]), "p-values from 0 to 1, got none; give at least one, and no NaN"),
     "p of NaN": (lambda: compare.benjamini_hochberg([0.1, math.nan]), r"p-values from 0 to 1, got \[nan\]"),
     "p above 1": (lambda: compare.benjamini_yekutieli([0.1, 1.5]), r"got \[1.5\]"),

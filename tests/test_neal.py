@@ -1,6 +1,7 @@
 """Neal's early-stopping methods against numbers from his own program.
 
-`neal_reference.csv` is an excerpt; where the whole reference lies beside the repository, in ../shared/reference, all of it is compared.
+`neal_reference.csv` is an excerpt; where the whole reference lies beside the repository, in ../shared/reference, all
+of it is compared.
 """
 
 from functools import partial
@@ -12,12 +13,14 @@ import numpy as np
 import pytest
 
 from jaxgen import learn
-from jaxgen.learn.iterate import prepare
+from jaxgen.learn.network.iterative import prepare
 
 pytestmark = pytest.mark.one_device
 
 WHOLE = Path(__file__).parents[2] / "shared" / "reference"
-needs_whole = pytest.mark.skipif(not WHOLE.exists(), reason=f"the whole reference is not at {WHOLE}; its excerpt is compared")
+needs_whole = pytest.mark.skipif(
+    not WHOLE.exists(), reason=f"the whole reference is not at {WHOLE}; its excerpt is compared"
+)
 RELEVANCE = {1: "none", 2: "gradient", 3: "correlation"}
 ESTIMATION = np.arange(128) < 96
 
@@ -42,7 +45,9 @@ def start_weights(name):
 
 
 def tolerance(dtype, epoch):
-    """Largest error of a weight: what the reference promises between programs in the same precision, whose sums differ in their order."""
+    """Largest error of a weight: what the reference promises between programs in the same precision, whose sums differ
+    in their order.
+    """
     return 1e-12 if dtype == np.float64 else 1e-6 if epoch <= 200 else 1e-4
 
 
@@ -50,7 +55,10 @@ def network(weights, dtype):
     """Parameters from vectors [..., 681] in the order of Neal's program, whose input weights are grouped by input."""
     v = np.asarray(weights, dtype)
     kernel = np.swapaxes(v[..., :640].reshape(*v.shape[:-1], 32, 20), -1, -2)
-    made = {"hidden_0": {"kernel": kernel, "bias": v[..., 640:660]}, "output": {"kernel": v[..., None, 660:680], "bias": v[..., 680:]}}
+    made = {
+        "hidden_0": {"kernel": kernel, "bias": v[..., 640:660]},
+        "output": {"kernel": v[..., None, 660:680], "bias": v[..., 680:]},
+    }
     return jax.tree.map(jnp.asarray, made)
 
 
@@ -58,7 +66,9 @@ def vector(params):
     """The inverse of `network`."""
     hidden, output = params["hidden_0"], params["output"]
     kernel = np.swapaxes(hidden["kernel"], -1, -2)
-    return np.concatenate([kernel.reshape(*kernel.shape[:-2], 640), hidden["bias"], output["kernel"][..., 0, :], output["bias"]], -1)
+    return np.concatenate(
+        [kernel.reshape(*kernel.shape[:-2], 640), hidden["bias"], output["kernel"][..., 0, :], output["bias"]], -1
+    )
 
 
 @partial(jax.jit, static_argnums=0)
@@ -70,7 +80,11 @@ def path(learner, x, y, w, start):
 def stop(learner, x, y, start, order, at):
     """Members, and their predictions of the cases `at`."""
     trained = learner.fit(jax.random.key(0), x, y, jnp.ones(len(x), x.dtype), start, order)
-    return trained, jax.vmap(lambda member: learner.base.predict(member, at)[:, 0])(trained.members), learner.predict(trained, at)[:, 0]
+    return (
+        trained,
+        jax.vmap(lambda member: learner.base.predict(member, at)[:, 0])(trained.members),
+        learner.predict(trained, at)[:, 0],
+    )
 
 
 @partial(jax.jit, static_argnums=0)
@@ -81,7 +95,13 @@ def step_factors(learner, params, cases):
 def trajectory(method, dtype):
     """Weights [epochs, 681] after each of `EPOCHS`."""
     learner = learn.Descent(steps=EPOCHS[-1], relevance=RELEVANCE[method], saves=EPOCHS)
-    return vector(path(learner, *map(jnp.asarray, (X.astype(dtype), Y.astype(dtype), ESTIMATION.astype(dtype))), network(start_weights("trajectory_start"), dtype)))
+    return vector(
+        path(
+            learner,
+            *map(jnp.asarray, (X.astype(dtype), Y.astype(dtype), ESTIMATION.astype(dtype))),
+            network(start_weights("trajectory_start"), dtype),
+        )
+    )
 
 
 def test_the_saves_are_neals_63():
@@ -98,7 +118,9 @@ def test_trajectory(method, dtype):
         # 681 errors of at most the tolerance make one of at most its 26-fold in the norm
         np.testing.assert_allclose(np.linalg.norm(weights), norm, rtol=0, atol=26 * tolerance(dtype, epoch))
     for epoch in (1, 10, 100, 1000):
-        np.testing.assert_allclose(found[EPOCHS.index(epoch), ::34], EXCERPT[f"bgd{method}_{epoch}"], rtol=0, atol=tolerance(dtype, epoch))
+        np.testing.assert_allclose(
+            found[EPOCHS.index(epoch), ::34], EXCERPT[f"bgd{method}_{epoch}"], rtol=0, atol=tolerance(dtype, epoch)
+        )
     if WHOLE.exists():
         whole = np.load(WHOLE / f"traj_B_bgd{method}_weights.npz")
         for epoch, weights, want in zip(EPOCHS, found, whole["weights"][1:], strict=True):
@@ -117,7 +139,9 @@ def test_step_factors():
 
 
 def test_validation_errors_of_a_trajectory():
-    """Early stopping that leaves out the last quarter sees Neal's validation errors, to the 1e-12 of the weights (the reference has 15 digits)."""
+    """Early stopping that leaves out the last quarter sees Neal's validation errors, to the 1e-12 of the weights (the
+    reference has 15 digits).
+    """
     with jax.enable_x64(True):
         learner = learn.EarlyStopped(learn.Descent(steps=EPOCHS[-1], relevance="gradient", saves=EPOCHS), share=0.25)
         order = jnp.asarray(np.r_[96:128, :96])
@@ -129,7 +153,9 @@ def test_validation_errors_of_a_trajectory():
 
 
 def scaled(start, method):
-    """Start weights of the networks of `method`, whose programs train on scaled inputs with correlations: r_i [M, 32] from the estimation cases."""
+    """Start weights of the networks of `method`, whose programs train on scaled inputs with correlations: r_i [M, 32]
+    from the estimation cases.
+    """
     if method != 3:
         return start
     kernel = start["hidden_0"]["kernel"]
@@ -155,7 +181,9 @@ def check_member(method, dtype):
     learner = learn.EarlyStopped(learn.Descent(steps=1000, relevance=RELEVANCE[method]), share=0.25)
     start = scaled(network(start_weights("member_start")[None], dtype), method)
     arrays = (jnp.asarray(a.astype(dtype)) for a in (X, Y))
-    trained, _, predictions = stop(learner, *arrays, start, jnp.asarray(np.r_[96:128, :96]), jnp.asarray(EXCERPT["test"][:, :32].astype(dtype)))
+    trained, _, predictions = stop(
+        learner, *arrays, start, jnp.asarray(np.r_[96:128, :96]), jnp.asarray(EXCERPT["test"][:, :32].astype(dtype))
+    )
     epoch, *want = EXCERPT[f"member_bgd{method}"]
     assert int(trained.iteration[0]) == epoch
     np.testing.assert_allclose(predictions, want, rtol=0, atol=1e-12 if dtype == np.float64 else 1e-5)
@@ -166,15 +194,17 @@ def test_the_excerpt_is_one():
     start = np.loadtxt(WHOLE / "init_weights_B.csv").ravel()
     # one rounding of numbers below 0.01
     np.testing.assert_allclose(start_weights("trajectory_start"), start, rtol=0, atol=2e-18)
-    np.testing.assert_allclose(start_weights("member_start"), np.load(WHOLE / "ensemble_B_bgd1.npz")["init_weights"][3], rtol=0, atol=2e-18)
+    np.testing.assert_allclose(
+        start_weights("member_start"), np.load(WHOLE / "ensemble_B_bgd1.npz")["init_weights"][3], rtol=0, atol=2e-18
+    )
     np.testing.assert_array_equal(EXCERPT["data"], np.loadtxt(WHOLE / "data_B_N128_d32.txt"))
 
 
 @needs_whole
 @pytest.mark.parametrize(("method", "steps", "bits"), [(2, 1000, 64), (3, 1000, 64), (3, 1000, 32)])
 def test_ensembles(method, steps, bits):
-    """Four members and their mean; 1000 of the 20,000 iterations hold all iterations chosen (bgd-2 was also run to 20,000; late errors of bgd-3 are not
-    the same number by number, says the reference).
+    """Four members and their mean; 1000 of the 20,000 iterations hold all iterations chosen (bgd-2 was also run to
+    20,000; late errors of bgd-3 are not the same number by number, says the reference).
 
     Double precision to 1e-12, a thousand roundings; in single precision the reference's own programs differed by 3e-6.
     """
@@ -184,7 +214,13 @@ def test_ensembles(method, steps, bits):
         learner = learn.EarlyStopped(learn.Descent(steps=steps, relevance=RELEVANCE[method]))
         start = scaled(network(want["init_weights"], dtype), method)
         at = np.loadtxt(WHOLE / "test_B_200_d32.txt")[:, :32]
-        trained, members, mean = stop(learner, *(jnp.asarray(a.astype(dtype)) for a in (X, Y)), start, jnp.arange(128), jnp.asarray(at.astype(dtype)))
+        trained, members, mean = stop(
+            learner,
+            *(jnp.asarray(a.astype(dtype)) for a in (X, Y)),
+            start,
+            jnp.arange(128),
+            jnp.asarray(at.astype(dtype)),
+        )
         saves = len(learner.base.save_steps)
         assert learner.base.save_steps == tuple(want["saved_epochs"][:saves])
         np.testing.assert_array_equal(trained.iteration, want["selected_epoch"])

@@ -11,7 +11,7 @@ from scipy import stats
 
 from jaxgen import Data, assess, learn, resample
 from jaxgen.learn import L2, MLP, Descent, PerTask, Sparse, Tied
-from jaxgen.learn.network import as_network
+from jaxgen.learn.network.nets import as_network
 
 pytestmark = pytest.mark.one_device
 
@@ -60,7 +60,9 @@ def started(network, dtype, key=0, x=X, y=Y):
     params = start(network, jax.random.key(key), *arrays(dtype, x, y))
     leaves, form = jax.tree.flatten(params)
     random = np.random.default_rng(key)
-    return jax.tree.unflatten(form, [leaf + jnp.asarray(0.3 * random.normal(size=leaf.shape), dtype) for leaf in leaves])
+    return jax.tree.unflatten(
+        form, [leaf + jnp.asarray(0.3 * random.normal(size=leaf.shape), dtype) for leaf in leaves]
+    )
 
 
 ACTIVATIONS = {"tanh": np.tanh, "relu": lambda h: np.maximum(h, 0), "softplus": lambda h: np.log1p(np.exp(h))}
@@ -110,7 +112,9 @@ def test_forward_is_that_of_numpy(network, dtype):
 def test_an_activation_may_be_a_function():
     params = started(MLP((3,)), np.float32)
     x = jnp.asarray(X.T, jnp.float32)
-    np.testing.assert_array_equal(forward(MLP((3,)), params, x).outputs, forward(MLP((3,), activation=jnp.tanh), params, x).outputs)
+    np.testing.assert_array_equal(
+        forward(MLP((3,)), params, x).outputs, forward(MLP((3,), activation=jnp.tanh), params, x).outputs
+    )
 
 
 @pytest.mark.parametrize("permuted", ["inputs", "units"])
@@ -135,17 +139,27 @@ def test_the_order_of_inputs_and_of_units_does_not_matter(permuted, double):
 
 
 def test_batch_norm_standardises_by_the_training_cases(double):
-    """Under the parameters of the last iteration, units of the training cases have mean 0 and variance v / (v + 1e-5), whatever is predicted beside them."""
+    """Under the parameters of the last iteration, units of the training cases have mean 0 and variance v / (v + 1e-5),
+    whatever is predicted beside them.
+    """
     network = MLP((6,), activation=identity, batch_norm=True, init=1.0)
     x, y, w = arrays(np.float64, X, Y, W)
     trained = jit(lambda learner: learner.fit(jax.random.key(0), x, y, w))(Descent(network, steps=20))
     norm = trained.params["norm_0"]
-    units = (forward(network, trained.params, x.T, None, trained.statistics).hidden[0] - norm["bias"][:, None]) / norm["scale"][:, None]
+    units = (forward(network, trained.params, x.T, None, trained.statistics).hidden[0] - norm["bias"][:, None]) / norm[
+        "scale"
+    ][:, None]
     variance = trained.statistics[0][1]
     np.testing.assert_allclose(units @ w / w.sum(), 0, atol=1e-13)  # roundings
     np.testing.assert_allclose(jnp.square(units) @ w / w.sum(), variance / (variance + 1e-5), rtol=1e-12)
-    one_by_one = [forward(network, trained.params, x[c : c + 1].T, None, trained.statistics).outputs[:, 0] for c in (0, 9)]
-    np.testing.assert_allclose(one_by_one, forward(network, trained.params, x.T, None, trained.statistics).outputs.T[np.array([0, 9])], rtol=1e-12)
+    one_by_one = [
+        forward(network, trained.params, x[c : c + 1].T, None, trained.statistics).outputs[:, 0] for c in (0, 9)
+    ]
+    np.testing.assert_allclose(
+        one_by_one,
+        forward(network, trained.params, x.T, None, trained.statistics).outputs.T[np.array([0, 9])],
+        rtol=1e-12,
+    )
 
 
 EVERYTHING = MLP((3,), dropout=0.3, noise=(0.2, 0.1), batch_norm=True, skip=True)
@@ -158,7 +172,10 @@ def test_absent_cases_change_nothing(network, bits):
         learner, used, dtype = Descent(network, steps=5), W > 0, np.dtype(f"float{bits}")
         x, y, w = arrays(dtype, X, Y, W)
         _, want = train(learner, x[used], y[used], w[used], x)
-        bad_x, bad_y = (jnp.asarray(np.where(used[:, None], a, bad)) for a, bad in ((x, dtype.type(np.nan)), (y, dtype.type(np.inf))))
+        bad_x, bad_y = (
+            jnp.asarray(np.where(used[:, None], a, bad))
+            for a, bad in ((x, dtype.type(np.nan)), (y, dtype.type(np.inf)))
+        )
         close(train(learner, bad_x, bad_y, w, x)[1], want, dtype)
 
 
@@ -173,12 +190,16 @@ def outputs_of_keys(network, params, count):
     """Outputs [count, K, n] of iterations that drop units and add noise."""
     x, w = arrays(np.float32, X.T, np.ones(24))
     run = jit(lambda network, keys: jax.vmap(lambda key: network.forward(params, x, w, None, key).outputs)(keys))
-    return np.asarray(run(network, jax.random.split(jax.random.key(1), count)), np.float64), np.asarray(forward(network, params, x).outputs, np.float64)
+    return np.asarray(run(network, jax.random.split(jax.random.key(1), count)), np.float64), np.asarray(
+        forward(network, params, x).outputs, np.float64
+    )
 
 
 @pytest.mark.parametrize("dropout", [0.4, (0.5, 0.2)])
 def test_dropout_keeps_the_mean(dropout):
-    """Of a linear network, over 4000 draws: each of 48 means within 5 of its standard errors of the prediction (one in 2 million lies beyond)."""
+    """Of a linear network, over 4000 draws: each of 48 means within 5 of its standard errors of the prediction (one in
+    2 million lies beyond).
+    """
     network = MLP((7,), activation=identity, dropout=dropout)
     got, want = outputs_of_keys(network, started(network, np.float32), 4000)
     error = got.std(axis=0, ddof=1) / np.sqrt(4000)
@@ -196,7 +217,9 @@ def test_dropout_draws_once_an_iteration_for_all_cases():
 
 
 def test_a_dropped_share_of_the_inputs_and_units():
-    """Through a network that only adds: with 40 units of output 1, the sum of those kept is 40 / (1 - p) times their share."""
+    """Through a network that only adds: with 40 units of output 1, the sum of those kept is 40 / (1 - p) times their
+    share.
+    """
     network = MLP((40,), activation=identity, dropout=0.25)
     params = jax.tree.map(jnp.zeros_like, started(network, np.float32))
     params["hidden_0"]["bias"], params["output"]["kernel"] = jnp.ones(40), jnp.ones((2, 40))
@@ -209,9 +232,14 @@ def test_a_dropped_share_of_the_inputs_and_units():
     assert abs(kept.var() / 7.5 - 1) < 5 * np.sqrt(2 / 2000)
 
 
-@pytest.mark.parametrize(("network", "layer", "sd"), [(MLP((), noise=0.3), "output", 0.3), (MLP((5,), activation=identity, noise=(0.0, 0.7)), "output", 0.7)])
+@pytest.mark.parametrize(
+    ("network", "layer", "sd"),
+    [(MLP((), noise=0.3), "output", 0.3), (MLP((5,), activation=identity, noise=(0.0, 0.7)), "output", 0.7)],
+)
 def test_noise_has_the_standard_deviation_stated(network, layer, sd):
-    """Noise at the inputs of the last layer: the variance of its outputs is sd^2 times the squared weights, each case its own; 5 standard errors."""
+    """Noise at the inputs of the last layer: the variance of its outputs is sd^2 times the squared weights, each case
+    its own; 5 standard errors.
+    """
     params = started(network, np.float32)
     got, want = outputs_of_keys(network, params, 2000)
     shift = got - want
@@ -251,7 +279,9 @@ def test_tasks_of_several_outputs_are_separate_networks(double):
 
 
 def test_tied_tasks_become_one():
-    """Their distance shrinks by 1 - 0.1 * 4 * 60 / (N + 1) an iteration, and different targets pull with forces of order N."""
+    """Their distance shrinks by 1 - 0.1 * 4 * 60 / (N + 1) an iteration, and different targets pull with forces of
+    order N.
+    """
     x, y, w = arrays(np.float32, X, Y, np.ones(24))
 
     def distance(penalty):
@@ -325,7 +355,10 @@ class Narrow(nn.Module):
         return nn.Dense(1)(x)
 
 
-@pytest.mark.parametrize(("module", "bits", "penalty"), [(Plain(), 32, Sparse(0.5)), (Plain(), 64, Sparse(0.5)), (Training(), 64, L2(0.1)), (Deterministic(), 32, L2(0.1))])
+@pytest.mark.parametrize(
+    ("module", "bits", "penalty"),
+    [(Plain(), 32, Sparse(0.5)), (Plain(), 64, Sparse(0.5)), (Training(), 64, L2(0.1)), (Deterministic(), 32, L2(0.1))],
+)
 def test_a_flax_module_of_the_users_trains_like_the_same_perceptron(module, bits, penalty):
     """In the precision of the data, with a penalty on its weights or on what it sows."""
     with jax.enable_x64(bits == 64):
@@ -333,7 +366,10 @@ def test_a_flax_module_of_the_users_trains_like_the_same_perceptron(module, bits
         x, y, w = arrays(dtype, X, Y, W)
         params = started(MLP((3,)), dtype)
         _, want = train(Descent(MLP((3,)), steps=5, penalty=penalty), x, y, w, x, params)
-        theirs = {f"Dense_{i}": {"kernel": params[name]["kernel"].T, "bias": params[name]["bias"]} for i, name in enumerate(("hidden_0", "output"))}
+        theirs = {
+            f"Dense_{i}": {"kernel": params[name]["kernel"].T, "bias": params[name]["bias"]}
+            for i, name in enumerate(("hidden_0", "output"))
+        }
         random = start(module, jax.random.key(0), x, y)
         assert jax.tree.map(lambda a: (a.shape, a.dtype), random) == jax.tree.map(lambda a: (a.shape, a.dtype), theirs)
         close(train(Descent(module, steps=5, penalty=penalty), x, y, w, x, theirs)[1], want, dtype)
@@ -349,9 +385,14 @@ def test_a_module_drops_units_in_training_only(kind):
     np.testing.assert_array_equal(*predict)
 
 
-@pytest.mark.parametrize(("init", "half_width"), [(0.01, 0.01), (2.0, 2), ("glorot", np.sqrt(6 / 130)), ("lecun", np.sqrt(3 / 30)), ("he", np.sqrt(6 / 30))])
+@pytest.mark.parametrize(
+    ("init", "half_width"),
+    [(0.01, 0.01), (2.0, 2), ("glorot", np.sqrt(6 / 130)), ("lecun", np.sqrt(3 / 30)), ("he", np.sqrt(6 / 30))],
+)
 def test_starts(init, half_width):
-    """Uniform on the width that the source of each start gives for 30 inputs and 100 units: a Kolmogorov-Smirnov test of 3000 numbers."""
+    """Uniform on the width that the source of each start gives for 30 inputs and 100 units: a Kolmogorov-Smirnov test
+    of 3000 numbers.
+    """
     x, y = jnp.zeros((1, 30)), jnp.zeros((1, 1))
     params = start(MLP((100,), init=init), jax.random.key(3), x, y)
     kernel = np.asarray(params["hidden_0"]["kernel"]).ravel()
@@ -369,7 +410,14 @@ def test_tasks_start_differently():
     assert all(np.any(leaf[0] != leaf[1]) for leaf in jax.tree.leaves(params))
 
 
-@pytest.mark.parametrize("network", [MLP((3, 2), activation="relu", dropout=(0.1, 0.2), noise=0.5, init="he"), PerTask(MLP((4,), batch_norm=True), tasks=3, column=0)], ids=repr)
+@pytest.mark.parametrize(
+    "network",
+    [
+        MLP((3, 2), activation="relu", dropout=(0.1, 0.2), noise=0.5, init="he"),
+        PerTask(MLP((4,), batch_norm=True), tasks=3, column=0),
+    ],
+    ids=repr,
+)
 def test_a_network_is_a_value(network):
     learner = Descent(network)
     assert learn.from_text(repr(learner)) == learner
@@ -378,19 +426,49 @@ def test_a_network_is_a_value(network):
 
 DATA = Data(X, Y, ("a", "b", "c", "d"))
 SENTENCES = {
-    "unknown activation": (MLP(activation="tanhh"), r"a function of jax.nn, got activation='tanhh'; write for example 'tanh' or 'relu'"),
-    "unknown start": (MLP(init="xavier"), r"a start of the weights among glorot, lecun, he or a number, got init='xavier'; choose one of them"),
-    "an empty layer": (MLP((3, 0)), r"at least one unit in every hidden layer, got hidden=\(3, 0\); leave empty layers out"),
-    "dropout of all": (MLP(dropout=1.0), r"dropout of at least 0 and below 1, for the inputs and 1 hidden layers at most, got 1.0; give one number, or one per layer"),
-    "dropout of too many layers": (MLP(dropout=(0.1, 0.1, 0.1)), r"for the inputs and 1 hidden layers at most, got \(0.1, 0.1, 0.1\)"),
+    "unknown activation": (
+        MLP(activation="tanhh"),
+        r"a function of jax.nn, got activation='tanhh'; write for example 'tanh' or 'relu'",
+    ),
+    "unknown start": (
+        MLP(init="xavier"),
+        r"a start of the weights among glorot, lecun, he or a number, got init='xavier'; choose one of them",
+    ),
+    "an empty layer": (
+        MLP((3, 0)),
+        r"at least one unit in every hidden layer, got hidden=\(3, 0\); leave empty layers out",
+    ),
+    "dropout of all": (
+        MLP(dropout=1.0),
+        r"dropout of at least 0 and below 1, for the inputs and 1 hidden layers at most, got 1.0; "
+        r"give one number, or one per layer",
+    ),
+    "dropout of too many layers": (
+        MLP(dropout=(0.1, 0.1, 0.1)),
+        r"for the inputs and 1 hidden layers at most, got \(0.1, 0.1, 0.1\)",
+    ),
     "negative noise": (MLP(noise=-0.1), r"noise of at least 0, for the inputs and 1 hidden layers at most, got -0.1"),
     "one task": (PerTask(tasks=1), "at least 2 tasks, got 1; use the network itself for a single task"),
-    "tasks that do not divide the outputs": (PerTask(tasks=3), "a multiple of 3 outputs, the same number for every task, got 2; change tasks, or name the column"),
-    "a column of other numbers": (PerTask(column=1), "the task numbers 0 to 1 in input column 1, got other numbers; number the tasks there"),
+    "tasks that do not divide the outputs": (
+        PerTask(tasks=3),
+        "a multiple of 3 outputs, the same number for every task, got 2; change tasks, or name the column",
+    ),
+    "a column of other numbers": (
+        PerTask(column=1),
+        "the task numbers 0 to 1 in input column 1, got other numbers; number the tasks there",
+    ),
     "a column that is not there": (PerTask(column=4), "the task numbers 0 to 1 in input column 4"),
     "a bad network per task": (PerTask(MLP((0,))), "at least one unit in every hidden layer"),
-    "a module with statistics": (Normed(), r"a flax module with parameters only, got the collection 'batch_stats' in Normed; use MLP\(batch_norm=True\), whose statistics leave out cases of weight 0"),
-    "a module of one output": (Narrow(), r"expected Narrow to give \[n, 2\] outputs for the data's targets, got \[2, 1\] for n = 2; change its last layer"),
+    "a module with statistics": (
+        Normed(),
+        r"a flax module with parameters only, got the collection 'batch_stats' in Normed; "
+        r"use MLP\(batch_norm=True\), whose statistics leave out cases of weight 0",
+    ),
+    "a module of one output": (
+        Narrow(),
+        r"expected Narrow to give \[n, 2\] outputs for the data's targets, got \[2, 1\] for n = 2; "
+        r"change its last layer",
+    ),
 }
 
 

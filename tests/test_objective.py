@@ -13,7 +13,7 @@ from sklearn.metrics import hinge_loss, log_loss
 
 from jaxgen import Data, assess, learn, resample
 from jaxgen.learn import L1, L2, MLP, Descent, Objective, PerTask, Sparse, Tied
-from jaxgen.learn.iterate import Cases
+from jaxgen.learn.network.iterative import Cases
 
 pytestmark = pytest.mark.one_device
 
@@ -65,7 +65,13 @@ def test_gradients(objective):
 
 
 def test_gradients_by_hand():
-    o, y = OUTPUTS, {name: OBJECTIVES[Objective(name)][0] for name in ("huber", "binary_cross_entropy", "softmax_cross_entropy", "hinge")}
+    o, y = (
+        OUTPUTS,
+        {
+            name: OBJECTIVES[Objective(name)][0]
+            for name in ("huber", "binary_cross_entropy", "softmax_cross_entropy", "hinge")
+        },
+    )
     want = {
         "huber": np.clip(o - y["huber"], -1, 1),
         "binary_cross_entropy": expit(o) - y["binary_cross_entropy"],
@@ -74,7 +80,9 @@ def test_gradients_by_hand():
     }
     with jax.enable_x64(True):
         for name, gradient in want.items():
-            got = jax.grad(lambda outputs, name=name: jnp.sum(Objective(name).losses(outputs, jnp.asarray(y[name]))))(jnp.asarray(o))
+            got = jax.grad(lambda outputs, name=name: jnp.sum(Objective(name).losses(outputs, jnp.asarray(y[name]))))(
+                jnp.asarray(o)
+            )
             np.testing.assert_allclose(got, gradient, rtol=1e-12, atol=1e-14, err_msg=name)  # a few roundings
 
 
@@ -94,16 +102,22 @@ def test_predictions():
         np.testing.assert_array_equal(Objective(kind).predictions(outputs), outputs)
         assert not Objective(kind).classifies
     np.testing.assert_allclose(Objective("binary_cross_entropy").predictions(outputs), expit(OUTPUTS), **exact)
-    np.testing.assert_allclose(Objective("softmax_cross_entropy").predictions(outputs), softmax(OUTPUTS, axis=0), **exact)
+    np.testing.assert_allclose(
+        Objective("softmax_cross_entropy").predictions(outputs), softmax(OUTPUTS, axis=0), **exact
+    )
     np.testing.assert_allclose(Objective("hinge").predictions(outputs), (OUTPUTS + 1) / 2, **exact)
     assert all(Objective(kind).classifies for kind in ("binary_cross_entropy", "softmax_cross_entropy", "hinge"))
 
 
 def test_weights_of_outputs(objective, dtype):
-    """A factor per output, as the losses of single outputs; a cross-entropy of classes is one loss of all outputs, but a sum over them."""
+    """A factor per output, as the losses of single outputs; a cross-entropy of classes is one loss of all outputs, but
+    a sum over them.
+    """
     y = jnp.asarray(OBJECTIVES[objective][0], dtype)
     outputs = jnp.asarray(OUTPUTS, dtype)
-    one = np.stack([Objective(objective.kind, objective.delta, tuple(np.eye(3)[k])).losses(outputs, y) for k in range(3)])
+    one = np.stack(
+        [Objective(objective.kind, objective.delta, tuple(np.eye(3)[k])).losses(outputs, y) for k in range(3)]
+    )
     mixed = Objective(objective.kind, objective.delta, (1.0, 0.25, 3.0)).losses(outputs, y)
     exact = {"rtol": 1e-5 if dtype == np.float32 else 1e-12}  # roundings
     np.testing.assert_allclose(mixed, one[0] + 0.25 * one[1] + 3 * one[2], **exact)
@@ -112,7 +126,9 @@ def test_weights_of_outputs(objective, dtype):
 
 @pytest.fixture(scope="module")
 def params():
-    """Parameters of MLP((4, 3), skip=True, batch_norm=True) with 5 inputs and 2 outputs, none of them 0, and activations of 11 cases."""
+    """Parameters of MLP((4, 3), skip=True, batch_norm=True) with 5 inputs and 2 outputs, none of them 0, and
+    activations of 11 cases.
+    """
     network = MLP((4, 3), skip=True, batch_norm=True, init=1.0)
     x, y = jnp.asarray(RANDOM.normal(size=(11, 5)), jnp.float32), jnp.zeros((11, 2), jnp.float32)
     made = jax.jit(network.start)(jax.random.key(0), x, y)
@@ -132,7 +148,9 @@ def test_norms_are_of_the_weights_without_biases_and_scales(kind, params):
     np.testing.assert_allclose(kind(3.0).penalty(*params), 3 * np.sum(sizes), rtol=1e-6)  # single precision
     np.testing.assert_allclose(kind(each).penalty(*params), np.dot(each, sizes), rtol=1e-6)
     gradient = jax.jit(jax.grad(lambda p: kind(each).penalty(p, *params[1:])))(params[0])
-    assert not any(np.any(gradient[layer][name]) for layer in gradient for name in ("bias", "scale") if name in gradient[layer])
+    assert not any(
+        np.any(gradient[layer][name]) for layer in gradient for name in ("bias", "scale") if name in gradient[layer]
+    )
     assert not np.any(gradient["output"]["kernel"])
     assert np.all(gradient["skip"]["kernel"] != 0)
 
@@ -154,7 +172,9 @@ def test_tied_sums_all_pairs(params):
 
 
 def test_the_energy_is_the_objective_and_all_penalties():
-    """And a batch that is a third of the cases counts for all, where the penalties on weights do not depend on the cases."""
+    """And a batch that is a third of the cases counts for all, where the penalties on weights do not depend on the
+    cases.
+    """
     learner = Descent(MLP((2,), init=1.0), penalty=(L1(0.5), Sparse(2.0), L2(3.0)))
     x, y, w = RANDOM.normal(size=(4, 9)), RANDOM.normal(size=(1, 9)), np.arange(9) % 3
     cases = Cases(*(jnp.asarray(a, jnp.float32) for a in (x, y, w)))
@@ -162,7 +182,10 @@ def test_the_energy_is_the_objective_and_all_penalties():
     hidden = np.tanh(p["hidden_0"]["kernel"] @ x + np.asarray(p["hidden_0"]["bias"])[:, None])
     error = p["output"]["kernel"] @ hidden + np.asarray(p["output"]["bias"])[:, None] - y
     of_cases = np.sum(w * np.square(error)) / 2 + 2 * np.sum(w * np.abs(hidden))
-    of_weights = sum(0.5 * np.abs(p[name]["kernel"]).sum() + 1.5 * np.square(p[name]["kernel"]).sum() for name in ("hidden_0", "output"))
+    of_weights = sum(
+        0.5 * np.abs(p[name]["kernel"]).sum() + 1.5 * np.square(p[name]["kernel"]).sum()
+        for name in ("hidden_0", "output")
+    )
     np.testing.assert_allclose(jax.jit(learner.energy)(p, cases), of_cases + of_weights, rtol=1e-5)  # single precision
     np.testing.assert_allclose(jax.jit(learner.energy)(p, cases, share=1 / 3), 3 * of_cases + of_weights, rtol=1e-5)
 
@@ -180,7 +203,9 @@ def linear_problem():
 
 
 def test_the_limit_of_descent_with_l2_is_ridge_regression(dtype):
-    """The slowest direction shrinks by 1 - 0.5 (smallest eigenvalue + 4) / (sum of weights + 1) an iteration: after 500 it is gone."""
+    """The slowest direction shrinks by 1 - 0.5 (smallest eigenvalue + 4) / (sum of weights + 1) an iteration: after
+    500 it is gone.
+    """
     x, y, w = (jnp.asarray(a, dtype) for a in linear_problem())
     descent, ridge = Descent(MLP(()), rate=0.5, steps=500, penalty=L2(4.0)), learn.LeastSquares(ridge=4.0)
     fitted = trained(descent, x, y, w)
@@ -191,7 +216,9 @@ def test_the_limit_of_descent_with_l2_is_ridge_regression(dtype):
 
 
 def test_the_limit_of_descent_with_l1_is_the_lasso():
-    """Weights that are 0 in the lasso go to and fro by at most two of rate * strength / (N + 1), as the gradient there is at most the strength."""
+    """Weights that are 0 in the lasso go to and fro by at most two of rate * strength / (N + 1), as the gradient there
+    is at most the strength.
+    """
     x, y, w = linear_problem()
     strength, rate = 18.0, 0.02
     with jax.enable_x64(True):
@@ -209,19 +236,68 @@ ONE = Data(X, TWO[:, :1], ("a", "b", "c"), "weight")
 YES_NO = Data(X, (TWO[:, :1] > 0).astype(float), ("a", "b", "c"), "ill")
 PLAN = resample.k_fold(jax.random.key(0), 12, folds=3)
 BAD = {
-    "unknown objective": (ONE, Descent(objective="cross_entropy"), "an objective among squared, absolute, .*, got 'cross_entropy'; choose one of them"),
-    "delta of 0": (ONE, Descent(objective=Objective("huber", delta=0.0)), "delta above 0, got 0.0; give it in units of the target"),
-    "too few weights": (REGRESSION, Descent(objective=Objective(weights=(1.0,))), r"2 weights of at least 0, one per output, got \(1.0,\); weigh every output once"),
-    "a negative weight": (REGRESSION, Descent(objective=Objective(weights=(1.0, -1.0))), r"2 weights of at least 0, .*, got \(1.0, -1.0\)"),
-    "no classes": (ONE, Descent(objective="hinge"), "targets 0 and 1 for hinge, got other numbers in 'weight'; use a classification data set, or the objective 'squared'"),
-    "a single class": (YES_NO, Descent(objective="softmax_cross_entropy"), "one column per class .* for softmax_cross_entropy, got 1 columns in 'ill'; use 'binary_cross_entropy'"),
-    "negative L2": (ONE, Descent(penalty=L2(-1.0)), r"a strength of at least 0, got L2\(strength=-1.0\); give 0 for none"),
-    "negative L1 of a layer": (ONE, Descent(penalty=(L2(1.0), L1((1.0, -1.0)))), r"a strength of at least 0, got L1\(strength=\(1.0, -1.0\)\)"),
-    "too many strengths": (ONE, Descent(penalty=L2((1.0, 2.0, 3.0))), r"2 strengths, one per layer of weights, got 3 in L2\(.*\); give one number, or one per layer"),
+    "unknown objective": (
+        ONE,
+        Descent(objective="cross_entropy"),
+        "an objective among squared, absolute, .*, got 'cross_entropy'; choose one of them",
+    ),
+    "delta of 0": (
+        ONE,
+        Descent(objective=Objective("huber", delta=0.0)),
+        "delta above 0, got 0.0; give it in units of the target",
+    ),
+    "too few weights": (
+        REGRESSION,
+        Descent(objective=Objective(weights=(1.0,))),
+        r"2 weights of at least 0, one per output, got \(1.0,\); weigh every output once",
+    ),
+    "a negative weight": (
+        REGRESSION,
+        Descent(objective=Objective(weights=(1.0, -1.0))),
+        r"2 weights of at least 0, .*, got \(1.0, -1.0\)",
+    ),
+    "no classes": (
+        ONE,
+        Descent(objective="hinge"),
+        "targets 0 and 1 for hinge, got other numbers in 'weight'; "
+        "use a classification data set, or the objective 'squared'",
+    ),
+    "a single class": (
+        YES_NO,
+        Descent(objective="softmax_cross_entropy"),
+        "one column per class .* for softmax_cross_entropy, got 1 columns in 'ill'; use 'binary_cross_entropy'",
+    ),
+    "negative L2": (
+        ONE,
+        Descent(penalty=L2(-1.0)),
+        r"a strength of at least 0, got L2\(strength=-1.0\); give 0 for none",
+    ),
+    "negative L1 of a layer": (
+        ONE,
+        Descent(penalty=(L2(1.0), L1((1.0, -1.0)))),
+        r"a strength of at least 0, got L1\(strength=\(1.0, -1.0\)\)",
+    ),
+    "too many strengths": (
+        ONE,
+        Descent(penalty=L2((1.0, 2.0, 3.0))),
+        r"2 strengths, one per layer of weights, got 3 in L2\(.*\); give one number, or one per layer",
+    ),
     "negative Sparse": (ONE, Descent(penalty=Sparse(-1.0)), r"a strength of at least 0, got Sparse\(strength=-1.0\)"),
-    "Sparse without hidden units": (ONE, Descent(MLP(()), penalty=Sparse(1.0)), r"hidden activations for Sparse\(strength=1.0\), got a network without; give MLP hidden units"),
-    "Tied without tasks": (ONE, Descent(penalty=Tied(1.0)), r"a PerTask network to tie, got Tied\(strength=1.0\) for MLP\(\); write PerTask\(network, tasks=2\)"),
-    "negative Tied": (REGRESSION, Descent(PerTask(), penalty=Tied(-1.0)), r"a strength of at least 0 and a PerTask network to tie, got Tied\(strength=-1.0\)"),
+    "Sparse without hidden units": (
+        ONE,
+        Descent(MLP(()), penalty=Sparse(1.0)),
+        r"hidden activations for Sparse\(strength=1.0\), got a network without; give MLP hidden units",
+    ),
+    "Tied without tasks": (
+        ONE,
+        Descent(penalty=Tied(1.0)),
+        r"a PerTask network to tie, got Tied\(strength=1.0\) for MLP\(\); write PerTask\(network, tasks=2\)",
+    ),
+    "negative Tied": (
+        REGRESSION,
+        Descent(PerTask(), penalty=Tied(-1.0)),
+        r"a strength of at least 0 and a PerTask network to tie, got Tied\(strength=-1.0\)",
+    ),
 }
 
 

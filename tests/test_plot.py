@@ -23,7 +23,9 @@ def losses(g, learner="Mean()", loss="squared", failed=()):
     g = np.asarray(g, np.float64)
     failure = np.zeros(g.shape, np.uint8)
     failure[list(failed)] = 1
-    return Losses(g, g, resample.bootstrap(jax.random.key(0), 10, g.shape[-1]), learner, loss, failure, ("it did not converge",))
+    return Losses(
+        g, g, resample.bootstrap(jax.random.key(0), 10, g.shape[-1]), learner, loss, failure, ("it did not converge",)
+    )
 
 
 def draws(seed, *shape):
@@ -45,7 +47,9 @@ def test_the_left_panel_is_the_distribution_function_with_its_band(transform):
         corners = band.get_paths()[0].vertices
         lower, upper = function.band
         assert (corners[:, 1].min(), corners[:, 1].max()) == pytest.approx((lower.min(), upper.max()))
-        assert (corners[:, 0].min(), corners[:, 0].max()) == pytest.approx((function.values.min(), function.values.max()))
+        assert (corners[:, 0].min(), corners[:, 0].max()) == pytest.approx(
+            (function.values.min(), function.values.max())
+        )
     assert left.get_ylim() == (0, 1)
     assert left.get_title() == "Distribution function, 90% band"
     assert left.get_xlabel() == f"generalization error {'G' if transform == 'none' else 'log(1 + G)'}, squared loss"
@@ -82,7 +86,11 @@ def test_equal_values_have_no_density_but_are_shown():
     assert [line.get_xdata()[0] for line in right.lines] == [2.0, 2.0]
 
 
-@pytest.mark.parametrize("g", [[1.0, 2.0], [1.0, 1.0, 1.0, 1.0, 5.0], np.r_[draws(0), 1e6], np.r_[draws(0), 0.0]], ids=["two", "ties", "outlier", "zero"])
+@pytest.mark.parametrize(
+    "g",
+    [[1.0, 2.0], [1.0, 1.0, 1.0, 1.0, 5.0], np.r_[draws(0), 1e6], np.r_[draws(0), 0.0]],
+    ids=["two", "ties", "outlier", "zero"],
+)
 def test_odd_values_are_drawn(g, tmp_path):
     figure = plot.distribution(losses(g))
     figure.savefig(tmp_path / "figure.png")
@@ -91,9 +99,18 @@ def test_odd_values_are_drawn(g, tmp_path):
 
 BAD = {
     "nothing": (lambda: plot.distribution(), "one or more learners on one data set, got 0 with sets"),
-    "several sets": (lambda: plot.distribution(FIRST, losses(draws(0, 3, 50))), r"on one data set, got 2 with sets \[None, 3\]; choose a set with losses\[q\]"),
-    "too few labels": (lambda: plot.distribution(FIRST, SECOND, labels=["one"]), "2 labels and transform 'none' or 'log1p', got 1 and 'none'"),
-    "unknown transform": (lambda: plot.distribution(FIRST, transform="log"), "1 labels and transform 'none' or 'log1p', got 1 and 'log'"),
+    "several sets": (
+        lambda: plot.distribution(FIRST, losses(draws(0, 3, 50))),
+        r"on one data set, got 2 with sets \[None, 3\]; choose a set with losses\[q\]",
+    ),
+    "too few labels": (
+        lambda: plot.distribution(FIRST, SECOND, labels=["one"]),
+        "2 labels and transform 'none' or 'log1p', got 1 and 'none'",
+    ),
+    "unknown transform": (
+        lambda: plot.distribution(FIRST, transform="log"),
+        "1 labels and transform 'none' or 'log1p', got 1 and 'log'",
+    ),
     "failed rows": (lambda: plot.distribution(losses(draws(0), failed=[7])), "got 1 failed of 50"),
     "one resampling": (lambda: plot.distribution(losses([1.0])), "at least 2 resamplings"),
     "level": (lambda: plot.distribution(FIRST, level=95.0), "level between 0 and 1, got 95.0"),

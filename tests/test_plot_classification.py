@@ -18,7 +18,9 @@ def rows(noise):
     """Eight classifiers, each tested on two thirds of the cases."""
     right = 1 / (1 + np.exp(-2 * (Y[:, 1] - 0.5) - noise * RANDOM.normal(size=(8, 90))))
     test = np.argsort(RANDOM.random((8, 90)), axis=1) < 60
-    return metrics.Predictions.from_arrays(Y, np.stack([1 - right, right], axis=-1), test, ("no", "yes"), learner=f"noise {noise}")
+    return metrics.Predictions.from_arrays(
+        Y, np.stack([1 - right, right], axis=-1), test, ("no", "yes"), learner=f"noise {noise}"
+    )
 
 
 FIRST, SECOND = rows(0.5), rows(2.0)
@@ -35,8 +37,14 @@ def test_roc_curves_are_those_of_the_pooled_rows_with_their_operating_points():
     drawn = [line.get_xydata() for line in axes.lines]
     for one in (FIRST, SECOND):
         curve, point = roc.curve(one.pooled()), roc.operating_point(one.pooled())
-        for want in (np.stack([curve.false_positive, curve.true_positive], 1), np.stack([curve.false_positive[curve.hull], curve.true_positive[curve.hull]], 1), [[point.false_positive, point.true_positive]]):
-            assert any(np.shape(line) == np.shape(want) and np.allclose(line, want, rtol=0, atol=1e-12) for line in drawn)
+        for want in (
+            np.stack([curve.false_positive, curve.true_positive], 1),
+            np.stack([curve.false_positive[curve.hull], curve.true_positive[curve.hull]], 1),
+            [[point.false_positive, point.true_positive]],
+        ):
+            assert any(
+                np.shape(line) == np.shape(want) and np.allclose(line, want, rtol=0, atol=1e-12) for line in drawn
+            )
     assert len(axes.collections) == 2  # a band each
     assert axes.get_ylabel() == "true positive rate, class yes"
 

@@ -61,15 +61,28 @@ def test_the_diagram_has_the_ranks_the_groups_and_the_critical_difference():
     assert f"critical difference {RANKS.critical_difference:.2f} at 0.05" in [text.get_text() for text in axes.texts]
 
 
-@pytest.mark.parametrize("values", [np.ones((5, 3)), np.arange(10.0).reshape(5, 2), np.tile(np.arange(12.0), (9, 1))], ids=["equal", "two", "twelve"])
+@pytest.mark.parametrize(
+    "values",
+    [np.ones((5, 3)), np.arange(10.0).reshape(5, 2), np.tile(np.arange(12.0), (9, 1))],
+    ids=["equal", "two", "twelve"],
+)
 def test_odd_comparisons_are_drawn(values, tmp_path):
     plot.critical_difference(compare.nemenyi(values)).savefig(tmp_path / "ranks.png")
     plot.comparison_matrix(compare.max_t(values, resamples=19)).savefig(tmp_path / "pairs.png")
 
 
-SETS = replace(PAIRS, **{name: np.tile(getattr(PAIRS, name), (3, 1)) for name in ("estimate", "statistic", "p_value", "adjusted", "lower", "upper")})
+SETS = replace(
+    PAIRS,
+    **{
+        name: np.tile(getattr(PAIRS, name), (3, 1))
+        for name in ("estimate", "statistic", "p_value", "adjusted", "lower", "upper")
+    },
+)
 BAD = {
-    "several sets": (lambda: plot.comparison_matrix(SETS), r"the pairs of one data set, got those of 3; compare the learners of one, losses\[q\]"),
+    "several sets": (
+        lambda: plot.comparison_matrix(SETS),
+        r"the pairs of one data set, got those of 3; compare the learners of one, losses\[q\]",
+    ),
     "labels of pairs": (lambda: plot.comparison_matrix(PAIRS, ["a"]), "5 labels, one a learner, got 1"),
     "labels of ranks": (lambda: plot.critical_difference(RANKS, ["a"]), "7 labels, one a learner, got 1"),
 }

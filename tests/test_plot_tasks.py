@@ -10,9 +10,8 @@ from matplotlib.text import Text
 from test_delve import effects, losses
 from test_delve import task as instances
 
-from jaxgen import plot
-from jaxgen.plot import tasks as drawing
-from jaxgen.stats import compare
+from jaxgen import delve
+from jaxgen.delve import figure as drawing
 
 pytestmark = pytest.mark.one_device
 
@@ -30,8 +29,10 @@ def made(size, methods=3, standard=5.0, common=False, names=NAMES):
     """A task whose methods differ, the better the larger it is."""
     plan = instances(5, 8, common, size)
     shared = 0.3 * effects(5, 8, seed=size)
-    tables = [8 - np.log2(size) / 3 + 0.2 * k + shared + 0.15 * effects(5, 8, seed=size + k + 1) for k in range(methods)]
-    return compare.task([losses(table, plan) for table in tables], standard, names[:methods])
+    tables = [
+        8 - np.log2(size) / 3 + 0.2 * k + shared + 0.15 * effects(5, 8, seed=size + k + 1) for k in range(methods)
+    ]
+    return delve.analyse([losses(table, plan) for table in tables], standard, names[:methods])
 
 
 def changed(task, **columns):
@@ -60,14 +61,16 @@ def marks(axes):
     """Horizontal and vertical lines of a panel, {column: (ends of x, ends of y)}."""
     lines = [line for line in axes.lines if len(line.get_xdata()) == 2]
     flat = [line for line in lines if np.ptp(line.get_ydata()) == 0]
-    return {round(np.mean(one.get_xdata())): one for one in flat}, {round(one.get_xdata()[0]): one for one in lines if one not in flat}
+    return {round(np.mean(one.get_xdata())): one for one in flat}, {
+        round(one.get_xdata()[0]): one for one in lines if one not in flat
+    }
 
 
 @pytest.mark.parametrize("methods", [2, 8])
 @pytest.mark.parametrize("standardised", [False, True])
 def test_panels_show_losses_and_standard_errors_in_the_order_of_sizes(methods, standardised):
     given = [made(size, methods) for size in (256, 64, 128)]
-    left, _ = panels(plot.delve(given, "kin-8nm", standardised=standardised))
+    left, _ = panels(delve.task_figure(given, "kin-8nm", standardised=standardised))
     assert [axes.get_title() for axes in left] == ["64", "128", "256"]
     assert {axes.get_ylim() for axes in left} == {left[0].get_ylim()}
     assert left[0].get_ylim()[0] == 0
@@ -86,7 +89,7 @@ def test_panels_show_losses_and_standard_errors_in_the_order_of_sizes(methods, s
 @pytest.mark.parametrize("adjusted", [False, True])
 def test_digits_stand_below_the_columns(adjusted):
     given = [made(size, 5) for size in (64, 128)]
-    figure = plot.delve(given, adjusted=adjusted)
+    figure = delve.task_figure(given, adjusted=adjusted)
     above, below = panels(figure)
     for upper, axes, task in zip(above, below, given, strict=True):
         digits = task.digits(adjusted)
@@ -106,17 +109,26 @@ def test_digits_stand_below_the_columns(adjusted):
 
 def test_what_the_marks_mean_is_said_below():
     both = [made(64, common=True), made(128, common=True)]
-    said = explained(plot.delve([both[0], replace(both[1], instances=4)], "a title"))
-    for part in ("a title", "100 p, rounded up", "expected loss \N{PLUS-MINUS SIGN} standard error, 5, 4 instances.", "DELVE's quasi-F test, common test set"):
+    said = explained(delve.task_figure([both[0], replace(both[1], instances=4)], "a title"))
+    for part in (
+        "a title",
+        "100 p, rounded up",
+        "expected loss \N{PLUS-MINUS SIGN} standard error, 5, 4 instances.",
+        "DELVE's quasi-F test, common test set",
+    ):
         assert part in said
     assert "arrow" not in said
-    assert "5 instances." in explained(plot.delve(both))
+    assert "5 instances." in explained(delve.task_figure(both))
 
 
 def test_a_loss_far_above_the_others_does_not_squash_them():
     """It is an arrow at the edge with its number; so is a standard error that alone is too large."""
-    given = [made(64, 4), changed(made(128, 4), estimate={1: 300.0, 3: 31250.0}, standard_error={1: 299.0, 3: 4.0, 2: 200.0}), made(256, 4)]
-    figure = plot.delve(given)
+    given = [
+        made(64, 4),
+        changed(made(128, 4), estimate={1: 300.0, 3: 31250.0}, standard_error={1: 299.0, 3: 4.0, 2: 200.0}),
+        made(256, 4),
+    ]
+    figure = delve.task_figure(given)
     (first, second, _), _ = panels(figure)
     top = max(given[0].estimate + given[0].standard_error) / 5
     assert first.get_ylim() == second.get_ylim() == pytest.approx((0, drawing.HEADROOM * top))
@@ -150,7 +162,7 @@ def test_the_axis_holds_all_but_few_losses(case):
     values, cut = CUTS[case]
     count = len(values)
     task = changed(made(64, count), estimate=dict(enumerate(values)), standard_error=dict.fromkeys(range(count), 0.0))
-    figure = plot.delve([task], standardised=False)
+    figure = delve.task_figure([task], standardised=False)
     axes = figure.axes[0]
     assert sum(line.get_marker() == "^" for line in axes.lines) == cut
     low, high = axes.get_ylim()
@@ -163,29 +175,42 @@ def test_the_axis_holds_all_but_few_losses(case):
 @pytest.mark.parametrize("sizes", [1, 5])
 def test_everything_is_inside_the_figure_and_legible(methods, sizes, tmp_path):
     given = [made(16 * 2**k, methods) for k in range(sizes)]
-    figure = plot.delve([given[0], *given[1:-1], *[changed(one, estimate={0: 7e4}) for one in given[1:][-1:]]], "a title")
+    figure = delve.task_figure(
+        [given[0], *given[1:-1], *[changed(one, estimate={0: 7e4}) for one in given[1:][-1:]]], "a title"
+    )
     figure.savefig(tmp_path / "figure.png")
     figure.savefig(tmp_path / "figure.pdf")
     whole = figure.bbox
     for text in texts(figure):
         box = text.get_window_extent()
         assert float(text.get_fontsize()) >= 7
-        assert (box.x0 >= -1, box.y0 >= -1, box.x1 <= whole.x1 + 1, box.y1 <= whole.y1 + 1) == (True,) * 4, text.get_text()
+        assert (box.x0 >= -1, box.y0 >= -1, box.x1 <= whole.x1 + 1, box.y1 <= whole.y1 + 1) == (True,) * 4, (
+            text.get_text()
+        )
     assert figure.get_size_inches()[0] <= 7.0
     columns = np.diff(figure.axes[0].transData.transform([(0, 0), (1, 0)])[:, 0]) / figure.dpi * 72
     assert columns >= drawing.NARROW - 0.01
 
 
 def test_words_do_not_run_into_each_other():
-    figure = plot.delve([made(16 * 2**k, 8) for k in range(5)], "a title")
+    figure = delve.task_figure([made(16 * 2**k, 8) for k in range(5)], "a title")
     figure.canvas.draw()
     boxes = [text.get_window_extent() for text in texts(figure)]
-    assert not [(i, j) for i, one in enumerate(boxes) for j, other in enumerate(boxes[:i]) if min(one.x1, other.x1) - max(one.x0, other.x0) > 1 and min(one.y1, other.y1) - max(one.y0, other.y0) > 2]
+    assert not [
+        (i, j)
+        for i, one in enumerate(boxes)
+        for j, other in enumerate(boxes[:i])
+        if min(one.x1, other.x1) - max(one.x0, other.x0) > 1 and min(one.y1, other.y1) - max(one.y0, other.y0) > 2
+    ]
 
 
 def test_long_names_are_numbered_and_told_below():
-    names = ("Descent(network=Perceptron(hidden=20), steps=20000, stepsize=0.1)", "lin-1", "Neighbours(neighbours=3, metric='euclid')")
-    figure = plot.delve([made(64, names=names)])
+    names = (
+        "Descent(network=Perceptron(hidden=20), steps=20000, stepsize=0.1)",
+        "lin-1",
+        "Neighbours(neighbours=3, metric='euclid')",
+    )
+    figure = delve.task_figure([made(64, names=names)])
     assert [text.get_text() for text in figure.axes[1].get_yticklabels()] == ["#1", "lin-1", "#3"]
     said = explained(figure)
     assert f"#1: {names[0]}" in said
@@ -193,17 +218,35 @@ def test_long_names_are_numbered_and_told_below():
 
 
 def test_a_method_alone_has_no_p_values():
-    figure = plot.delve([made(64, 1), made(128, 1)])
+    figure = delve.task_figure([made(64, 1), made(128, 1)])
     assert not any(axes.texts for axes in panels(figure)[1])
-    assert [text.get_text() for text in figure.texts] == ["Lines: expected loss \N{PLUS-MINUS SIGN} standard error, 5 instances."]
+    assert [text.get_text() for text in figure.texts] == [
+        "Lines: expected loss \N{PLUS-MINUS SIGN} standard error, 5 instances."
+    ]
 
 
 BAD = {
-    "nothing": (lambda: plot.delve([]), "expected one or more tasks, got none; give those that compare.task returns"),
-    "methods": (lambda: plot.delve([made(64), made(128, 2)]), "the same methods, got mlp-ese-1, mlp-bgd-1, mlp-bgd-2 and mlp-ese-1, mlp-bgd-1; draw"),
-    "units": (lambda: plot.delve([made(64), replace(made(128), unit="absolute")]), "the same loss, got squared and absolute"),
-    "sizes": (lambda: plot.delve([made(64), made(128), made(64)]), "each number of training cases once, got 64 several times"),
-    "no divisor": (lambda: plot.delve([made(64), made(128, standard=None)]), "the divisor of standardised losses, got none for 128 training cases; give compare.task its standard, or draw with standardised=False"),
+    "nothing": (
+        lambda: delve.task_figure([]),
+        "expected one or more tasks, got none; give those that delve.analyse returns",
+    ),
+    "methods": (
+        lambda: delve.task_figure([made(64), made(128, 2)]),
+        "the same methods, got mlp-ese-1, mlp-bgd-1, mlp-bgd-2 and mlp-ese-1, mlp-bgd-1; draw",
+    ),
+    "units": (
+        lambda: delve.task_figure([made(64), replace(made(128), unit="absolute")]),
+        "the same loss, got squared and absolute",
+    ),
+    "sizes": (
+        lambda: delve.task_figure([made(64), made(128), made(64)]),
+        "each number of training cases once, got 64 several times",
+    ),
+    "no divisor": (
+        lambda: delve.task_figure([made(64), made(128, standard=None)]),
+        "the divisor of standardised losses, got none for 128 training cases; "
+        "give delve.analyse its standard, or draw with standardised=False",
+    ),
 }
 
 
@@ -215,5 +258,5 @@ def test_what_cannot_be_drawn_is_named(case, own_messages):
 
 
 def test_raw_losses_need_no_divisor_and_standardised_ones_may_be_given():
-    assert plot.delve([made(64, standard=None)], standardised=False).axes[0].get_ylabel() == "squared loss"
-    assert plot.delve([made(64).standardised]).axes[0].get_ylabel() == "standardised squared loss"
+    assert delve.task_figure([made(64, standard=None)], standardised=False).axes[0].get_ylabel() == "squared loss"
+    assert delve.task_figure([made(64).standardised]).axes[0].get_ylabel() == "standardised squared loss"

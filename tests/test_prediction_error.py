@@ -24,8 +24,14 @@ SETS = pytest.mark.parametrize("sets", [None, 3], ids=["one set", "sets"])
 
 def losses(plan, sets=None, seed=0, failed=(), values=None):
     """Losses of all cases, skewed as squared errors are."""
-    values = np.random.default_rng(seed).gamma(0.5, 2.0, size=(*(() if sets is None else (sets,)), plan.resamples, plan.n)) if values is None else values
-    test, train = ((weights * values).sum(-1) / weights.sum(-1) for weights in (plan.test.astype(float), plan.train.astype(float)))
+    values = (
+        np.random.default_rng(seed).gamma(0.5, 2.0, size=(*(() if sets is None else (sets,)), plan.resamples, plan.n))
+        if values is None
+        else values
+    )
+    test, train = (
+        (weights * values).sum(-1) / weights.sum(-1) for weights in (plan.test.astype(float), plan.train.astype(float))
+    )
     failure = np.zeros(test.shape, np.uint8)
     failure[..., list(failed)] = 1
     return Losses(test, train, plan, "Mean()", "squared", failure, ("it did not converge",), values)
@@ -50,7 +56,11 @@ def regression(n=37, seed=0):
 
 
 @SETS
-@pytest.mark.parametrize("plan", [resample.full(N), resample.leave_out(KEY, N, 0.25, 7), resample.bootstrap(KEY, N, 7)], ids=["full", "leave_out", "bootstrap"])
+@pytest.mark.parametrize(
+    "plan",
+    [resample.full(N), resample.leave_out(KEY, N, 0.25, 7), resample.bootstrap(KEY, N, 7)],
+    ids=["full", "leave_out", "bootstrap"],
+)
 def test_the_apparent_error_weighs_cases_as_the_training_did(plan, sets):
     of = losses(plan, sets)
     rows = [np.average(of.values[..., r, :], weights=plan.train[r], axis=-1) for r in range(plan.resamples)]
@@ -90,7 +100,9 @@ def test_hold_out_is_the_mean_of_the_rows_with_the_error_of_one(name, sets):
     for q, one in enumerate([of] if sets is None else [of[q] for q in range(sets)]):
         tested = [one.values[r, one.plan.test[r] > 0] for r in range(plan.resamples)]
         np.testing.assert_allclose(np.ravel(got.estimate)[q], np.mean([v.mean() for v in tested]), **EXACT)
-        np.testing.assert_allclose(np.ravel(got.standard_error)[q], np.sqrt(np.mean([scipy.stats.sem(v) ** 2 for v in tested])), **EXACT)
+        np.testing.assert_allclose(
+            np.ravel(got.standard_error)[q], np.sqrt(np.mean([scipy.stats.sem(v) ** 2 for v in tested])), **EXACT
+        )
 
 
 def test_hold_out_says_what_it_is_about():
@@ -105,13 +117,17 @@ def test_the_limit_is_reached_where_rows_are_one():
     """Rows that test the same cases with the same losses know no more than one; disjoint ones know R times as much."""
     plan = resample.task_instances(N, 3, instances=3, common=True)
     same = np.broadcast_to(losses(plan).values[:1], (3, N))
-    np.testing.assert_allclose(estimate.hold_out(losses(plan, values=same)).standard_error, scipy.stats.sem(same[0, :10]), **EXACT)
+    np.testing.assert_allclose(
+        estimate.hold_out(losses(plan, values=same)).standard_error, scipy.stats.sem(same[0, :10]), **EXACT
+    )
 
 
 def test_the_error_of_one_hold_out_is_right_and_for_several_an_upper_limit():
-    """2000 data sets; predictions that do not depend on the training, so that the risk is known: the mean of chi-squared with 1 degree of freedom.
+    """2000 data sets; predictions that do not depend on the training, so that the risk is known: the mean of
+    chi-squared with 1 degree of freedom.
 
-    The mean square of 2000 standardised errors is within 20 % of 1: six times its standard error, sqrt((kurtosis - 1) / 2000), for a kurtosis of 3 to 6.
+    The mean square of 2000 standardised errors is within 20 % of 1: six times its standard error, sqrt((kurtosis - 1)
+    / 2000), for a kurtosis of 3 to 6.
     """
     values = np.broadcast_to(np.random.default_rng(5).normal(size=(2000, 1, 100)) ** 2, (2000, 10, 100))
     for rows, low, high in ((1, 0.8, 1.2), (10, 0.0, 1.0)):
@@ -122,7 +138,9 @@ def test_the_error_of_one_hold_out_is_right_and_for_several_an_upper_limit():
 
 
 @pytest.mark.parametrize(
-    "estimate", [estimate.apparent, estimate.hold_out, lambda of: estimate.fractile(of, 0.5)], ids=["apparent", "hold_out", "fractile"]
+    "estimate",
+    [estimate.apparent, estimate.hold_out, lambda of: estimate.fractile(of, 0.5)],
+    ids=["apparent", "hold_out", "fractile"],
 )
 def test_failed_rows_left_out_are_told_of(estimate):
     assert "2 failed rows were left out" in estimate(losses(HELD_OUT["leave_out"], failed=[1, 2]).without_failed()).note
@@ -138,7 +156,9 @@ def test_cross_validation_is_that_of_scikit_learn(folds):
     split = PredefinedSplit(fold)
     scores = -cross_val_score(LinearRegression(), x, y, scoring="neg_mean_squared_error", cv=split)
     got = estimate.cross_validation(of_splits(x, y, list(split.split())))
-    np.testing.assert_allclose(got.parts["average of rows"], scores.mean(), rtol=1e-10)  # two solutions of a small least-squares problem
+    np.testing.assert_allclose(
+        got.parts["average of rows"], scores.mean(), rtol=1e-10
+    )  # two solutions of a small least-squares problem
     np.testing.assert_allclose(got.parts["std of rows"], scores.std(ddof=1), rtol=1e-10)
     np.testing.assert_allclose(got.estimate, np.average(scores, weights=np.bincount(fold)), rtol=1e-10)
     assert (got.parts["folds"], got.parts["repeats"]) == (folds, 1)
@@ -166,7 +186,10 @@ def test_the_standard_error_is_that_of_the_cases_averaged_over_repeats(repeats, 
     got = estimate.cross_validation(of)
     np.testing.assert_allclose(got.estimate, cases.mean(-1), **EXACT)
     np.testing.assert_allclose(got.standard_error, np.sqrt(cases.var(-1) / N), **EXACT)
-    assert (got.method, got.target) == ("3-fold cross-validation" + (f", {repeats} repeats" if repeats > 1 else ""), "the k-fold test error")
+    assert (got.method, got.target) == (
+        "3-fold cross-validation" + (f", {repeats} repeats" if repeats > 1 else ""),
+        "the k-fold test error",
+    )
     assert f"mean risk of these {3 * repeats} models; it is none for ER" in got.note
     assert np.isinf(got.lower).sum() == 0
 
@@ -174,7 +197,8 @@ def test_the_standard_error_is_that_of_the_cases_averaged_over_repeats(repeats, 
 def test_two_standard_errors_cover_the_k_fold_test_error():
     """2000 data sets of 500 Gaussian cases, predicted by the mean of the other folds, whose risk is 1 + mean^2.
 
-    Edgeworth's correction for chi-squared losses puts the coverage at 0.946; the limits are those that 0.94 and 0.95 leave once in a million.
+    Edgeworth's correction for chi-squared losses puts the coverage at 0.946; the limits are those that 0.94 and 0.95
+    leave once in a million.
     """
     y = np.random.default_rng(6).normal(size=(2000, 500))
     plan = resample.k_fold(KEY, 500, 5)
@@ -205,16 +229,28 @@ def test_any_plan_that_tests_every_case_once_in_turn_is_folds(name):
 
 HALF = (np.arange(N) < 10).astype(np.uint8)
 OTHER_PLANS = {
-    "leave_out": (resample.leave_out(KEY, N, 0.3, 6), "cases that no row tests|some cases tested more often than others"),
+    "leave_out": (
+        resample.leave_out(KEY, N, 0.3, 6),
+        "cases that no row tests|some cases tested more often than others",
+    ),
     "one row": (resample.leave_out(KEY, N, 0.3, 1), "cases that no row tests"),
     "time_blocks of the past": (resample.time_blocks(N, 5, past_only=True), "cases that no row tests"),
-    "nested_pairs": (resample.nested_pairs(KEY, N, 4), "rows that do not test every case once before they test one again"),
-    "nested_pairs of an odd number": (resample.nested_pairs(KEY, N, 5), "rows that do not test every case once before they test one again"),
+    "nested_pairs": (
+        resample.nested_pairs(KEY, N, 4),
+        "rows that do not test every case once before they test one again",
+    ),
+    "nested_pairs of an odd number": (
+        resample.nested_pairs(KEY, N, 5),
+        "rows that do not test every case once before they test one again",
+    ),
     "five_by_two in another order": (
         resample.from_weights(np.stack([HALF, HALF, 1 - HALF, 1 - HALF]), np.stack([1 - HALF, 1 - HALF, HALF, HALF])),
         "rows that do not test every case once before",
     ),
-    "bootstrap": (resample.from_weights(np.stack([2 * HALF, 1 - HALF]), np.stack([1 - HALF, HALF])), r"cases drawn more than once \(a bootstrap\)"),
+    "bootstrap": (
+        resample.from_weights(np.stack([2 * HALF, 1 - HALF]), np.stack([1 - HALF, HALF])),
+        r"cases drawn more than once \(a bootstrap\)",
+    ),
     "task_instances": (resample.task_instances(N, 3, instances=3), "cases that no row tests"),
 }
 
@@ -223,7 +259,9 @@ OTHER_PLANS = {
 def test_cross_validation_refuses_other_plans(name):
     plan, message = OTHER_PLANS[name]
     with pytest.raises(
-        ValueError, match=rf"expected folds that test every case once in each repeat, got .*: ({message}).*; use k_fold or leave_one_out, or estimate.hold_out"
+        ValueError,
+        match=rf"expected folds that test every case once in each repeat, got .*: ({message}).*; "
+        r"use k_fold or leave_one_out, or estimate.hold_out",
     ):
         estimate.cross_validation(losses(plan))
     estimate.hold_out(losses(plan))
@@ -240,7 +278,10 @@ def test_fractiles_are_those_of_numpy_with_the_interval_of_scipy(r, level):
         got = estimate.fractile(of, p, level)
         want = scipy.stats.quantile_test(of.g, p=p).confidence_interval(level)
         assert got.estimate == np.quantile(of.g, p, method="inverted_cdf")
-        assert (got.lower, got.upper) == (-np.inf if np.isnan(want.low) else want.low, np.inf if np.isnan(want.high) else want.high)
+        assert (got.lower, got.upper) == (
+            -np.inf if np.isnan(want.low) else want.low,
+            np.inf if np.isnan(want.high) else want.high,
+        )
         assert got.parts["coverage"] >= level
         assert got.parts["p"] == p
 
@@ -261,7 +302,9 @@ def test_fractiles_of_several_sets_are_those_of_each():
     of = losses(resample.leave_out(KEY, N, 0.3, 30), 3)
     got = estimate.fractile(of, 0.7, 0.8)
     for name in ("estimate", "lower", "upper"):
-        np.testing.assert_array_equal(getattr(got, name), [getattr(estimate.fractile(of[q], 0.7, 0.8), name) for q in range(3)])
+        np.testing.assert_array_equal(
+            getattr(got, name), [getattr(estimate.fractile(of[q], 0.7, 0.8), name) for q in range(3)]
+        )
     assert got.to_frame().shape[0] == 3
 
 
@@ -278,8 +321,12 @@ def test_the_interval_of_a_fractile_covers_as_often_as_it_says(p):
 
 
 def test_a_fractile_of_rows_of_one_design_warns():
-    assert estimate.fractile(losses(resample.k_fold(KEY, N, 5)), 0.5).note.startswith("the rows belong to one design and depend on one another")
-    assert estimate.fractile(losses(resample.balanced(KEY, N, 0.25, 5)), 0.5).note.startswith("the rows belong to one design and depend on one another")
+    assert estimate.fractile(losses(resample.k_fold(KEY, N, 5)), 0.5).note.startswith(
+        "the rows belong to one design and depend on one another"
+    )
+    assert estimate.fractile(losses(resample.balanced(KEY, N, 0.25, 5)), 0.5).note.startswith(
+        "the rows belong to one design and depend on one another"
+    )
     assert estimate.fractile(losses(resample.bootstrap(KEY, N, 5)), 0.5).note == ""
 
 
@@ -288,12 +335,21 @@ def test_a_fractile_of_rows_of_one_design_warns():
 SINGLE = resample.leave_one_out(N)
 CONSTANT = np.full((N, N), 0.5)
 DEGENERATE = {
-    "constant losses held out": (lambda: estimate.hold_out(losses(resample.k_fold(KEY, N, 5), values=CONSTANT[:5])), 0.5, 0.0),
+    "constant losses held out": (
+        lambda: estimate.hold_out(losses(resample.k_fold(KEY, N, 5), values=CONSTANT[:5])),
+        0.5,
+        0.0,
+    ),
     "single test cases": (lambda: estimate.hold_out(losses(SINGLE, values=CONSTANT)), 0.5, np.nan),
     "constant losses, cross-validated": (lambda: estimate.cross_validation(losses(SINGLE, values=CONSTANT)), 0.5, 0.0),
     "constant G": (lambda: estimate.fractile(losses(SINGLE, values=CONSTANT), 0.3), 0.5, np.nan),
     "NaN where a case is neither trained nor tested": (
-        lambda: estimate.hold_out(replace(losses(HELD_OUT["test region"], values=CONSTANT[:3]), values=np.where(HELD_OUT["test region"].test > 0, 0.5, np.nan))),
+        lambda: estimate.hold_out(
+            replace(
+                losses(HELD_OUT["test region"], values=CONSTANT[:3]),
+                values=np.where(HELD_OUT["test region"].test > 0, 0.5, np.nan),
+            )
+        ),
         0.5,
         0.0,
     ),
@@ -320,7 +376,10 @@ TWICE = losses(resample.from_weights(np.tile(HALF, (2, 1)), np.tile(2 - 2 * HALF
 BAD = {
     "a failed row, apparent": (lambda: estimate.apparent(FAILED), "got 1 failed of 6 for Mean()"),
     "a failed row, held out": (lambda: estimate.hold_out(FAILED), "got 1 failed of 6"),
-    "a failed row, cross-validated": (lambda: estimate.cross_validation(losses(resample.k_fold(KEY, N, 4), failed=[0])), "got 1 failed of 4"),
+    "a failed row, cross-validated": (
+        lambda: estimate.cross_validation(losses(resample.k_fold(KEY, N, 4), failed=[0])),
+        "got 1 failed of 4",
+    ),
     "a failed row, fractile": (lambda: estimate.fractile(FAILED, 0.5), "got 1 failed of 6"),
     "rows only": (
         lambda: estimate.hold_out(replace(LEFT_OUT, values=None)),
@@ -328,11 +387,18 @@ BAD = {
     ),
     "trained on": (
         lambda: estimate.hold_out(TRAINED_ON),
-        "expected test cases held out of the training, got some that were trained on; use a plan that leaves its test cases out, or estimate.apparent (resample.full(20))",
+        "expected test cases held out of the training, got some that were trained on; "
+        "use a plan that leaves its test cases out, or estimate.apparent (resample.full(20))",
     ),
-    "trained on, cross-validated": (lambda: estimate.cross_validation(TRAINED_ON), "held out of the training, got some that were trained on"),
+    "trained on, cross-validated": (
+        lambda: estimate.cross_validation(TRAINED_ON),
+        "held out of the training, got some that were trained on",
+    ),
     "tested twice": (lambda: estimate.hold_out(TWICE), "some that count more than once; give test weights of 0 and 1"),
-    "one row, fractile": (lambda: estimate.fractile(losses(HELD_OUT["one row"]), 0.5), "at least 2 resamplings to describe a distribution, got 1"),
+    "one row, fractile": (
+        lambda: estimate.fractile(losses(HELD_OUT["one row"]), 0.5),
+        "at least 2 resamplings to describe a distribution, got 1",
+    ),
     "share as a percentage": (lambda: estimate.fractile(LEFT_OUT, 95.0), "share between 0 and 1, got 95.0"),
     "share NaN": (lambda: estimate.fractile(LEFT_OUT, float("nan")), "share between 0 and 1, got nan"),
     "level 1": (lambda: estimate.fractile(LEFT_OUT, 0.5, 1.0), "level between 0 and 1, got 1.0; give 0.95 for 95 %"),

@@ -17,9 +17,20 @@ KEY, N = jax.random.key(0), 24
 
 def losses(plan, seed, kind="squared", keep=True):
     random = np.random.default_rng(seed)
-    values = random.gamma(2.0, size=plan.train.shape) if kind == "squared" else random.integers(0, 2, plan.train.shape).astype(float)
+    values = (
+        random.gamma(2.0, size=plan.train.shape)
+        if kind == "squared"
+        else random.integers(0, 2, plan.train.shape).astype(float)
+    )
     means = (np.sum(weights * values, axis=-1) / weights.sum(-1) for weights in (plan.test, plan.train))
-    return Losses(*means, plan, f"learner {seed}", kind, np.zeros(plan.train.shape[:-1], np.uint8), values=values if keep else None)
+    return Losses(
+        *means,
+        plan,
+        f"learner {seed}",
+        kind,
+        np.zeros(plan.train.shape[:-1], np.uint8),
+        values=values if keep else None,
+    )
 
 
 SUITS = {
@@ -63,14 +74,19 @@ REFUSED = {
     "nested pairs": (resample.nested_pairs(KEY, N, 4), "rows of several kinds"),
     "paired halves": (resample.paired_halves(KEY, N, 3, 2), "rows of several kinds"),
     "full": (resample.full(N), "cases that they were trained on"),
-    "test cases twice": (dataclasses.replace(resample.k_fold(KEY, N, 3), test=2 * resample.k_fold(KEY, N, 3).test), "count more than once"),
+    "test cases twice": (
+        dataclasses.replace(resample.k_fold(KEY, N, 3), test=2 * resample.k_fold(KEY, N, 3).test),
+        "count more than once",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_other_plans_are_refused(name):
     plan, reason = REFUSED[name]
-    with pytest.raises(ValueError, match=rf"expected a plan for which a test is known to hold its level, got .*: .*{reason}"):
+    with pytest.raises(
+        ValueError, match=rf"expected a plan for which a test is known to hold its level, got .*: .*{reason}"
+    ):
         compare.recommend(losses(plan, 0), losses(plan, 1))
 
 

@@ -16,7 +16,9 @@ PLAN = resample.leave_out(KEY, 20, 0.25, 30)
 
 def losses(learner, seed, plan=PLAN, **others):
     g = np.random.default_rng(seed).gamma(3.0, size=plan.resamples)
-    return Losses(g, g / 3, plan, learner, "squared", np.zeros(plan.resamples, np.uint8), ("it did not converge",), **others)
+    return Losses(
+        g, g / 3, plan, learner, "squared", np.zeros(plan.resamples, np.uint8), ("it did not converge",), **others
+    )
 
 
 MEAN, LINE, RIDGE = losses("Mean()", 0), losses("LeastSquares()", 1), losses("LeastSquares(ridge=1.0)", 2)
@@ -45,26 +47,44 @@ def test_one_learner_seen_twice_has_two_rows():
 
 def test_the_first_learner_is_compared_with_each_other():
     found = report.comparisons([MEAN, LINE, RIDGE])
-    assert [(one.first, one.second) for one in found] == [("Mean()", "LeastSquares()"), ("Mean()", "LeastSquares(ridge=1.0)")]
-    assert [float(one.p_value) for one in found] == [float(compare.corrected_t(MEAN, other).p_value) for other in (LINE, RIDGE)]
+    assert [(one.first, one.second) for one in found] == [
+        ("Mean()", "LeastSquares()"),
+        ("Mean()", "LeastSquares(ridge=1.0)"),
+    ]
+    assert [float(one.p_value) for one in found] == [
+        float(compare.corrected_t(MEAN, other).p_value) for other in (LINE, RIDGE)
+    ]
     assert report.comparisons([MEAN]) == []
 
 
 def test_every_learner_has_the_interval_that_suits_the_plan():
     found = report.intervals([MEAN, LINE])
-    assert [(float(one.lower), float(one.upper)) for one in found] == [(float(want.lower), float(want.upper)) for want in map(interval.corrected_t, (MEAN, LINE))]
+    assert [(float(one.lower), float(one.upper)) for one in found] == [
+        (float(want.lower), float(want.upper)) for want in map(interval.corrected_t, (MEAN, LINE))
+    ]
 
 
 def test_the_page_says_why_there_is_no_interval():
     plan = resample.time_blocks(20, 4)
     page = report.page([losses("Mean()", 0, plan)])
-    assert "no interval: expected a plan from which an interval for R is known to cover what it should, got resample.time_blocks" in page
+    assert (
+        "no interval: expected a plan from which an interval for R is known to cover what it should, "
+        "got resample.time_blocks" in page
+    )
 
 
 def test_the_page_says_what_was_run_and_found():
     page = report.page([MEAN, LINE])
     assert page.startswith(f"30 resamplings, {PLAN.scheme}\n")
-    for part in ("squared loss", "Monte Carlo standard error", "Mean()", "LeastSquares()", f"{MEAN.g.mean():.5g}", *map(str, report.intervals([MEAN, LINE])), str(compare.recommend(MEAN, LINE))):
+    for part in (
+        "squared loss",
+        "Monte Carlo standard error",
+        "Mean()",
+        "LeastSquares()",
+        f"{MEAN.g.mean():.5g}",
+        *map(str, report.intervals([MEAN, LINE])),
+        str(compare.recommend(MEAN, LINE)),
+    ):
         assert part in page
     assert "no comparison" not in page
     assert "left out" not in page
@@ -76,7 +96,10 @@ def test_the_page_of_one_learner_compares_nothing():
 
 def test_the_page_says_why_there_is_no_comparison():
     plan = resample.bootstrap(KEY, 20, 30)
-    assert "no comparison: expected a plan for which a test is known to hold its level, got resample.bootstrap" in report.page([losses("Mean()", 0, plan), losses("LeastSquares()", 1, plan)])
+    assert (
+        "no comparison: expected a plan for which a test is known to hold its level, got resample.bootstrap"
+        in report.page([losses("Mean()", 0, plan), losses("LeastSquares()", 1, plan)])
+    )
 
 
 def test_the_page_says_how_many_rows_were_left_out():

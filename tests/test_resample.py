@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from jaxgen import draw, resample
+from jaxgen import resample
+from jaxgen.resample import drawing
 from jaxgen.types import Plan
 
 pytestmark = pytest.mark.one_device
@@ -41,7 +42,10 @@ SCHEMES = {
     "task_instances": (lambda key: resample.task_instances(20, size=3), False),
     "task_instances in common": (lambda key: resample.task_instances(20, size=3, test_cases=7, common=True), False),
     "full": (lambda key: resample.full(20), False),
-    "stack": (lambda key: resample.stack([resample.k_fold(key, 20, folds=3), resample.k_fold(OTHER, 20, folds=3)]), True),
+    "stack": (
+        lambda key: resample.stack([resample.k_fold(key, 20, folds=3), resample.k_fold(OTHER, 20, folds=3)]),
+        True,
+    ),
 }
 every_scheme = pytest.mark.parametrize("name", SCHEMES)
 properties = settings(derandomize=True, deadline=None, max_examples=60)
@@ -49,7 +53,9 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def same(a: Plan, b: Plan) -> bool:
-    labels = a.labels.keys() == b.labels.keys() and all(np.array_equal(a.labels[name], b.labels[name]) for name in a.labels)
+    labels = a.labels.keys() == b.labels.keys() and all(
+        np.array_equal(a.labels[name], b.labels[name]) for name in a.labels
+    )
     return np.array_equal(a.train, b.train) and np.array_equal(a.test, b.test) and labels
 
 
@@ -111,7 +117,13 @@ def test_both_precisions_draw_the_same(name):
 
 
 @properties
-@given(seed=seeds, n=st.integers(2, 40), fraction=st.floats(0.01, 0.99), share=st.floats(0, 1), sets=st.none() | st.integers(1, 3))
+@given(
+    seed=seeds,
+    n=st.integers(2, 40),
+    fraction=st.floats(0.01, 0.99),
+    share=st.floats(0, 1),
+    sets=st.none() | st.integers(1, 3),
+)
 def test_leave_out_has_exact_sizes_and_different_rows(seed, n, fraction, share, sets):
     tested = min(max(math.ceil(n * fraction - 1e-9), 1), n - 1)
     resamples = 1 + int(share * (min(math.comb(n, tested), 200) - 1))
@@ -123,7 +135,10 @@ def test_leave_out_has_exact_sizes_and_different_rows(seed, n, fraction, share, 
         assert len(np.unique(rows, axis=0)) == resamples
 
 
-@pytest.mark.parametrize(("n", "fraction", "tested"), [(100, 0.07, 7), (10, 0.3, 3), (10, 0.31, 4), (20, 0.25, 5), (442, 0.25, 111), (3, 0.01, 1)])
+@pytest.mark.parametrize(
+    ("n", "fraction", "tested"),
+    [(100, 0.07, 7), (10, 0.3, 3), (10, 0.31, 4), (20, 0.25, 5), (442, 0.25, 111), (3, 0.01, 1)],
+)
 def test_leave_out_rounds_up_but_not_rounding_errors(n, fraction, tested):
     assert resample.leave_out(KEY, n, fraction=fraction, resamples=2).test_sizes.tolist() == [tested] * 2
     assert resample.balanced(KEY, n, fraction=fraction, resamples=2).test_sizes.tolist() == [tested] * 2
@@ -138,10 +153,22 @@ def test_leave_out_can_give_every_split(n, size):
 
 @pytest.mark.parametrize("path", ["Floyd", "Floyd, then complement", "case by case", "enumeration"])
 def test_leave_out_is_uniform(path):
-    """Chi-square over all subsets of 2, 4 or 3 of 6 cases; 1e-6 is how often a right sampler would fail for a seed chosen blindly."""
-    size, resamples, sets = {"Floyd": (2, 7, 3000), "Floyd, then complement": (4, 7, 3000), "case by case": (3, 2, 1), "enumeration": (2, 8, 3000)}[path]
+    """Chi-square over all subsets of 2, 4 or 3 of 6 cases; 1e-6 is how often a right sampler would fail for a seed
+    chosen blindly.
+    """
+    size, resamples, sets = {
+        "Floyd": (2, 7, 3000),
+        "Floyd, then complement": (4, 7, 3000),
+        "case by case": (3, 2, 1),
+        "enumeration": (2, 8, 3000),
+    }[path]
     keys = jax.random.split(KEY, 500) if sets == 1 else [KEY]
-    drawn = np.concatenate([resample.leave_out(key, 6, fraction=size / 6, resamples=resamples, sets=sets).test.reshape(-1, 6) for key in keys])
+    drawn = np.concatenate(
+        [
+            resample.leave_out(key, 6, fraction=size / 6, resamples=resamples, sets=sets).test.reshape(-1, 6)
+            for key in keys
+        ]
+    )
     counts = np.unique(drawn @ 2 ** np.arange(6), return_counts=True)[1]
     subsets, expected = math.comb(6, size), len(drawn) / math.comb(6, size)
     assert len(counts) == subsets
@@ -169,7 +196,9 @@ def test_k_fold_tests_every_case_once_in_each_repeat(seed, n, share, repeats):
     assert (plan.test.reshape(repeats, folds, n).sum(1) == 1).all()
     assert (plan.train == 1 - plan.test).all()
     assert np.ptp(plan.test_sizes) <= 1
-    assert list(zip(plan.labels["repeat"], plan.labels["fold"], strict=True)) == [(r, k) for r in range(repeats) for k in range(folds)]
+    assert list(zip(plan.labels["repeat"], plan.labels["fold"], strict=True)) == [
+        (r, k) for r in range(repeats) for k in range(folds)
+    ]
 
 
 @properties
@@ -185,7 +214,11 @@ def test_strata_are_even_in_every_class_and_in_all(seed, strata, share):
 
 
 @properties
-@given(seed=seeds, groups=st.lists(st.integers(0, 12), min_size=2, max_size=60).filter(lambda labels: len(set(labels)) > 1), share=st.floats(0, 1))
+@given(
+    seed=seeds,
+    groups=st.lists(st.integers(0, 12), min_size=2, max_size=60).filter(lambda labels: len(set(labels)) > 1),
+    share=st.floats(0, 1),
+)
 def test_groups_are_never_divided(seed, groups, share):
     n, groups, number = len(groups), np.array(groups), len(set(groups))
     folds = 2 + int(share * (number - 2))
@@ -194,7 +227,8 @@ def test_groups_are_never_divided(seed, groups, share):
     sizes = [(groups == label).sum() for label in np.unique(groups)]
     for label in np.unique(groups):
         assert set(plan.test[:, groups == label].mean(1)) <= {0.0, 1.0}
-    # The fold that ended largest was the lightest when it got its last group, so no fold is lighter than it less that group.
+    # The fold that ended largest was the lightest when it got its last group, so no fold is lighter than it less that
+    # group.
     assert np.ptp(plan.test_sizes) <= max(sizes)
 
 
@@ -212,7 +246,9 @@ def test_the_largest_groups_are_placed_first():
 
 
 def test_labels_may_be_lists_and_words():
-    assert same(resample.k_fold(KEY, 20, folds=3, strata=STRATA.tolist()), resample.k_fold(KEY, 20, folds=3, strata=STRATA))
+    assert same(
+        resample.k_fold(KEY, 20, folds=3, strata=STRATA.tolist()), resample.k_fold(KEY, 20, folds=3, strata=STRATA)
+    )
 
 
 def test_leave_one_out_tests_case_i_in_row_i():
@@ -220,7 +256,9 @@ def test_leave_one_out_tests_case_i_in_row_i():
 
 
 def test_five_by_two_is_five_times_two_folds():
-    assert same(resample.five_by_two(KEY, 20, strata=STRATA), resample.k_fold(KEY, 20, folds=2, repeats=5, strata=STRATA))
+    assert same(
+        resample.five_by_two(KEY, 20, strata=STRATA), resample.k_fold(KEY, 20, folds=2, repeats=5, strata=STRATA)
+    )
 
 
 @properties
@@ -230,7 +268,9 @@ def test_nested_pairs_leave_out_one_fold_and_every_pair_of_folds(seed, n, share,
     plan = resample.nested_pairs(jax.random.key(seed), n, folds=folds, repeats=repeats)
     pairs = [(k, k) for k in range(folds)] + list(combinations(range(folds), 2))
     assert plan.resamples == repeats * folds * (folds + 1) // 2
-    assert list(zip(plan.labels["repeat"], plan.labels["first"], plan.labels["second"], strict=True)) == [(r, j, k) for r in range(repeats) for j, k in pairs]
+    assert list(zip(plan.labels["repeat"], plan.labels["first"], plan.labels["second"], strict=True)) == [
+        (r, j, k) for r in range(repeats) for j, k in pairs
+    ]
     for rows in plan.test.reshape(repeats, len(pairs), n):
         outer = rows[:folds]
         assert (outer.sum(0) == 1).all()
@@ -243,7 +283,13 @@ def test_nested_pairs_leave_out_one_fold_and_every_pair_of_folds(seed, n, share,
 
 
 @properties
-@given(seed=seeds, n=st.integers(10, 60), pairs=st.integers(1, 4), resamples=st.integers(1, 4), test_size=st.none() | st.integers(1, 4))
+@given(
+    seed=seeds,
+    n=st.integers(10, 60),
+    pairs=st.integers(1, 4),
+    resamples=st.integers(1, 4),
+    test_size=st.none() | st.integers(1, 4),
+)
 def test_paired_halves_are_disjoint_and_test_as_many_as_the_full_data(seed, n, pairs, resamples, test_size):
     plan = resample.paired_halves(jax.random.key(seed), n, pairs=pairs, resamples=resamples, test_size=test_size)
     tested, half = test_size or n // 10, n // 2
@@ -270,7 +316,9 @@ def test_paired_halves_of_few_cases_test_one():
 @properties
 @given(seed=seeds, n=st.integers(2, 60), size=st.floats(0, 1), share=st.floats(0, 1))
 def test_balanced_trains_on_every_case_equally_often(seed, n, size, share):
-    """The starts floor(bn/B) in any window of L cases number floor(LB/n) or ceil(LB/n): floor(bn/B) >= a just if b >= aB/n."""
+    """The starts floor(bn/B) in any window of L cases number floor(LB/n) or ceil(LB/n): floor(bn/B) >= a just if b >=
+    aB/n.
+    """
     tested, resamples = 1 + int(size * (n - 2)), 1 + int(share * (n - 1))
     plan = resample.balanced(jax.random.key(seed), n, fraction=tested / n, resamples=resamples)
     trained, times = n - tested, plan.train.sum(0)
@@ -283,7 +331,9 @@ def test_balanced_trains_on_every_case_equally_often(seed, n, size, share):
 def test_balanced_trains_on_consecutive_cases_of_one_permutation():
     plan = resample.balanced(KEY, 10, fraction=0.4, resamples=10)
     assert {name: label.tolist() for name, label in plan.labels.items()} == {"partition": [0] * 10}
-    position = np.argmax((plan.train == 1) & (np.roll(plan.train, 1, axis=0) == 0), axis=0)  # a case enters where the window first reaches it
+    position = np.argmax(
+        (plan.train == 1) & (np.roll(plan.train, 1, axis=0) == 0), axis=0
+    )  # a case enters where the window first reaches it
     enters = np.sort(position)
     assert enters.tolist() == list(range(10))
     in_order = plan.train[:, np.argsort(position)]
@@ -305,7 +355,8 @@ def test_bootstrap_draws_n_cases_and_tests_the_others(seed, n, resamples, sets):
 
 def test_bootstrap_counts_are_multinomial():
     train = resample.bootstrap(KEY, 50, resamples=4000).train.astype(float)
-    # 200,000 counts of mean 1: the sd of the share of zeros is below 0.0011, that of the mean square (variance 1 - 1/n) below 0.006
+    # 200,000 counts of mean 1: the sd of the share of zeros is below 0.0011, that of the mean square (variance 1 -
+    # 1/n) below 0.006
     assert (train == 0).mean() == pytest.approx((1 - 1 / 50) ** 50, abs=0.006)
     assert train.var() == pytest.approx(1 - 1 / 50, abs=0.03)
 
@@ -318,8 +369,8 @@ def test_bootstrap_counts_never_wrap():
             return np.zeros(size, np.int64)
 
     with pytest.raises(ValueError, match="drawn more than 255 times, got 256 in 256 draws"):
-        draw.counts(Stuck(np.random.PCG64(0)), 1, 256)
-    assert draw.counts(Stuck(np.random.PCG64(0)), 1, 255).max() == 255
+        drawing.counts(Stuck(np.random.PCG64(0)), 1, 256)
+    assert drawing.counts(Stuck(np.random.PCG64(0)), 1, 255).max() == 255
 
 
 # time_blocks
@@ -350,13 +401,17 @@ def test_time_blocks_keep_order_and_gap(n, share, gap, past_only):
 
 
 @pytest.mark.parametrize("common", [False, True], ids=["hierarchical", "common"])
-@pytest.mark.parametrize(("size", "instances", "block"), [(64, 8, 512), (128, 8, 512), (256, 8, 512), (512, 8, 512), (1024, 4, 1024)])
+@pytest.mark.parametrize(
+    ("size", "instances", "block"), [(64, 8, 512), (128, 8, 512), (256, 8, 512), (512, 8, 512), (1024, 4, 1024)]
+)
 def test_task_instances_follow_delve(size, instances, block, common):
     plan = resample.task_instances(8192, size, common=common)
     assert plan.labels["instance"].tolist() == list(range(instances))
     for i, (train, test) in enumerate(zip(plan.train, plan.test, strict=True)):
         assert np.flatnonzero(train).tolist() == list(range(4096 + i * size, 4096 + (i + 1) * size))
-        assert np.flatnonzero(test).tolist() == (list(range(4096)) if common else list(range(i * block, (i + 1) * block)))
+        assert np.flatnonzero(test).tolist() == (
+            list(range(4096)) if common else list(range(i * block, (i + 1) * block))
+        )
 
 
 @properties
@@ -397,7 +452,9 @@ def test_given_weights_of_any_type_are_copied(dtype, shape):
 
 
 def test_given_weights_may_count_up_to_255():
-    assert resample.from_weights(np.array([[255.0, 2, 0]]), np.array([[0, 1, 3]]), scheme="mine").train.tolist() == [[255, 2, 0]]
+    assert resample.from_weights(np.array([[255.0, 2, 0]]), np.array([[0, 1, 3]]), scheme="mine").train.tolist() == [
+        [255, 2, 0]
+    ]
 
 
 def test_a_stack_holds_its_plans():
@@ -415,56 +472,161 @@ BAD = {
     "fraction 1": (lambda: resample.leave_out(KEY, 10, 1.0, 5), "fraction between 0 and 1, got 1.0"),
     "fraction NaN": (lambda: resample.leave_out(KEY, 10, math.nan, 5), "fraction between 0 and 1, got nan"),
     "fraction as a percentage": (lambda: resample.balanced(KEY, 10, 25, 5), "fraction between 0 and 1, got 25"),
-    "nothing to train on": (lambda: resample.leave_out(KEY, 10, 0.95, 5), "some of the 10 cases but not all, got 0.95, which leaves out 10"),
-    "nothing to test on": (lambda: resample.leave_out(KEY, 10, 1e-11, 5), "some of the 10 cases but not all, got 1e-11, which leaves out 0"),
+    "nothing to train on": (
+        lambda: resample.leave_out(KEY, 10, 0.95, 5),
+        "some of the 10 cases but not all, got 0.95, which leaves out 10",
+    ),
+    "nothing to test on": (
+        lambda: resample.leave_out(KEY, 10, 1e-11, 5),
+        "some of the 10 cases but not all, got 1e-11, which leaves out 0",
+    ),
     "one case": (lambda: resample.leave_out(KEY, 1, 0.5, 1), "n to be a whole number of at least 2, got 1"),
     "half a case": (lambda: resample.leave_out(KEY, 10.5, 0.5, 1), "n to be a whole number of at least 2, got 10.5"),
-    "no resamples": (lambda: resample.leave_out(KEY, 10, 0.5, 0), "resamples to be a whole number of at least 1, got 0"),
+    "no resamples": (
+        lambda: resample.leave_out(KEY, 10, 0.5, 0),
+        "resamples to be a whole number of at least 1, got 0",
+    ),
     "no sets": (lambda: resample.leave_out(KEY, 10, 0.5, 1, sets=0), "sets to be a whole number of at least 1, got 0"),
-    "too many splits": (lambda: resample.leave_out(KEY, 4, 0.25, 500), r"at most C\(4, 1\) = 4 different splits of 4 cases, got 500; ask for fewer or change the fraction"),
-    "one fold": (lambda: resample.k_fold(KEY, 10, folds=1), r"folds to be a whole number from 2 to 10 \(the number of cases\), got 1"),
-    "more folds than cases": (lambda: resample.k_fold(KEY, 5), r"folds to be a whole number from 2 to 5 \(the number of cases\), got 10"),
+    "too many splits": (
+        lambda: resample.leave_out(KEY, 4, 0.25, 500),
+        r"at most C\(4, 1\) = 4 different splits of 4 cases, got 500; ask for fewer or change the fraction",
+    ),
+    "one fold": (
+        lambda: resample.k_fold(KEY, 10, folds=1),
+        r"folds to be a whole number from 2 to 10 \(the number of cases\), got 1",
+    ),
+    "more folds than cases": (
+        lambda: resample.k_fold(KEY, 5),
+        r"folds to be a whole number from 2 to 5 \(the number of cases\), got 10",
+    ),
     "no repeats": (lambda: resample.k_fold(KEY, 10, repeats=0), "repeats to be a whole number of at least 1, got 0"),
     "strata and groups": (lambda: resample.k_fold(KEY, 20, strata=STRATA, groups=GROUPS), "strata or groups, got both"),
-    "more folds than groups": (lambda: resample.k_fold(KEY, 20, groups=GROUPS), r"from 2 to 7 \(the number of groups\), got 10"),
-    "too few strata": (lambda: resample.k_fold(KEY, 21, strata=STRATA), r"strata to be 21 labels, one per case, got shape \[20\]"),
-    "strata in columns": (lambda: resample.five_by_two(KEY, 3, strata=np.eye(3)), r"strata to be 3 labels, one per case, got shape \[3, 3\]"),
-    "missing stratum": (lambda: resample.five_by_two(KEY, 3, strata=[0.0, math.nan, 1.0]), "strata without gaps, got nan for case 1"),
-    "missing group": (lambda: resample.k_fold(KEY, 3, folds=2, groups=["a", "b", None]), "groups without gaps, got None for case 2"),
+    "more folds than groups": (
+        lambda: resample.k_fold(KEY, 20, groups=GROUPS),
+        r"from 2 to 7 \(the number of groups\), got 10",
+    ),
+    "too few strata": (
+        lambda: resample.k_fold(KEY, 21, strata=STRATA),
+        r"strata to be 21 labels, one per case, got shape \[20\]",
+    ),
+    "strata in columns": (
+        lambda: resample.five_by_two(KEY, 3, strata=np.eye(3)),
+        r"strata to be 3 labels, one per case, got shape \[3, 3\]",
+    ),
+    "missing stratum": (
+        lambda: resample.five_by_two(KEY, 3, strata=[0.0, math.nan, 1.0]),
+        "strata without gaps, got nan for case 1",
+    ),
+    "missing group": (
+        lambda: resample.k_fold(KEY, 3, folds=2, groups=["a", "b", None]),
+        "groups without gaps, got None for case 2",
+    ),
     "leave one out of one": (lambda: resample.leave_one_out(1), "n to be a whole number of at least 2, got 1"),
-    "two nested folds": (lambda: resample.nested_pairs(KEY, 10, folds=2), r"folds to be a whole number from 3 to 10 \(the number of cases\), got 2"),
-    "no nested repeats": (lambda: resample.nested_pairs(KEY, 10, repeats=0), "repeats to be a whole number of at least 1, got 0"),
+    "two nested folds": (
+        lambda: resample.nested_pairs(KEY, 10, folds=2),
+        r"folds to be a whole number from 3 to 10 \(the number of cases\), got 2",
+    ),
+    "no nested repeats": (
+        lambda: resample.nested_pairs(KEY, 10, repeats=0),
+        "repeats to be a whole number of at least 1, got 0",
+    ),
     "halves of one case": (lambda: resample.paired_halves(KEY, 3), "n to be a whole number of at least 4, got 3"),
-    "half all tested": (lambda: resample.paired_halves(KEY, 20, test_size=10), r"test_size to be a whole number from 1 to 9 \(one less than a half\), got 10"),
+    "half all tested": (
+        lambda: resample.paired_halves(KEY, 20, test_size=10),
+        r"test_size to be a whole number from 1 to 9 \(one less than a half\), got 10",
+    ),
     "no pairs": (lambda: resample.paired_halves(KEY, 20, pairs=0), "pairs to be a whole number of at least 1, got 0"),
-    "too many splits of a half": (lambda: resample.paired_halves(KEY, 18), r"at most C\(9, 1\) = 9 different splits of 9 cases, got 15; ask for fewer or change the test_size"),
-    "more balanced rows than cases": (lambda: resample.balanced(KEY, 10, 0.5, 11), "resamples to be a whole number from 1 to 10 .*, got 11"),
+    "too many splits of a half": (
+        lambda: resample.paired_halves(KEY, 18),
+        r"at most C\(9, 1\) = 9 different splits of 9 cases, got 15; ask for fewer or change the test_size",
+    ),
+    "more balanced rows than cases": (
+        lambda: resample.balanced(KEY, 10, 0.5, 11),
+        "resamples to be a whole number from 1 to 10 .*, got 11",
+    ),
     "bootstrap of one": (lambda: resample.bootstrap(KEY, 1, 5), "n to be a whole number of at least 2, got 1"),
-    "no bootstrap samples": (lambda: resample.bootstrap(KEY, 10, 0), "resamples to be a whole number of at least 1, got 0"),
-    "no bootstrap sets": (lambda: resample.bootstrap(KEY, 10, 5, sets=0), "sets to be a whole number of at least 1, got 0"),
+    "no bootstrap samples": (
+        lambda: resample.bootstrap(KEY, 10, 0),
+        "resamples to be a whole number of at least 1, got 0",
+    ),
+    "no bootstrap sets": (
+        lambda: resample.bootstrap(KEY, 10, 5, sets=0),
+        "sets to be a whole number of at least 1, got 0",
+    ),
     "negative gap": (lambda: resample.time_blocks(20, gap=-1), "gap to be a whole number of at least 0, got -1"),
-    "one block": (lambda: resample.time_blocks(20, folds=1), r"folds to be a whole number from 2 to 20 \(the number of cases\), got 1"),
-    "gap over all": (lambda: resample.time_blocks(20, folds=2, gap=10), "every block cases to train on, got gap=10 for 2 blocks of 20 cases; choose a smaller gap"),
-    "gap over the past": (lambda: resample.time_blocks(20, folds=5, gap=4, past_only=True), "leaves every block cases to train on, got gap=4"),
-    "no room for an instance": (lambda: resample.task_instances(20, 11), r"size to be a whole number from 1 to 10 \(the cases outside the test region\), got 11"),
-    "no instances": (lambda: resample.task_instances(20, 2, instances=0), "instances to be a whole number of at least 1, got 0"),
-    "fewer test cases than instances": (lambda: resample.task_instances(20, 2, test_cases=3), "a test case for each of 8 instances, got 3"),
-    "all cases tested": (lambda: resample.task_instances(20, 2, test_cases=20), r"test_cases to be a whole number from 1 to 19 \(one less than the cases\), got 20"),
+    "one block": (
+        lambda: resample.time_blocks(20, folds=1),
+        r"folds to be a whole number from 2 to 20 \(the number of cases\), got 1",
+    ),
+    "gap over all": (
+        lambda: resample.time_blocks(20, folds=2, gap=10),
+        "every block cases to train on, got gap=10 for 2 blocks of 20 cases; choose a smaller gap",
+    ),
+    "gap over the past": (
+        lambda: resample.time_blocks(20, folds=5, gap=4, past_only=True),
+        "leaves every block cases to train on, got gap=4",
+    ),
+    "no room for an instance": (
+        lambda: resample.task_instances(20, 11),
+        r"size to be a whole number from 1 to 10 \(the cases outside the test region\), got 11",
+    ),
+    "no instances": (
+        lambda: resample.task_instances(20, 2, instances=0),
+        "instances to be a whole number of at least 1, got 0",
+    ),
+    "fewer test cases than instances": (
+        lambda: resample.task_instances(20, 2, test_cases=3),
+        "a test case for each of 8 instances, got 3",
+    ),
+    "all cases tested": (
+        lambda: resample.task_instances(20, 2, test_cases=20),
+        r"test_cases to be a whole number from 1 to 19 \(one less than the cases\), got 20",
+    ),
     "full of nothing": (lambda: resample.full(0), "n to be a whole number of at least 1, got 0"),
-    "negative weight": (lambda: resample.from_weights(-ONES, ONES), r"train weights that are whole numbers from 0 to 255, got -1.0 at \[0, 0\]"),
-    "half a weight": (lambda: resample.from_weights(ONES, ONES / 2), r"test weights that are whole numbers from 0 to 255, got 0.5 at \[0, 0\]"),
-    "weight over 255": (lambda: resample.from_weights(256 * ONES.astype(int), ONES), "whole numbers from 0 to 255, got 256"),
-    "weight NaN": (lambda: resample.from_weights(ONES, np.array([[1, 1, 1], [1, 1, math.nan]])), r"whole numbers from 0 to 255, got nan at \[1, 2\]"),
+    "negative weight": (
+        lambda: resample.from_weights(-ONES, ONES),
+        r"train weights that are whole numbers from 0 to 255, got -1.0 at \[0, 0\]",
+    ),
+    "half a weight": (
+        lambda: resample.from_weights(ONES, ONES / 2),
+        r"test weights that are whole numbers from 0 to 255, got 0.5 at \[0, 0\]",
+    ),
+    "weight over 255": (
+        lambda: resample.from_weights(256 * ONES.astype(int), ONES),
+        "whole numbers from 0 to 255, got 256",
+    ),
+    "weight NaN": (
+        lambda: resample.from_weights(ONES, np.array([[1, 1, 1], [1, 1, math.nan]])),
+        r"whole numbers from 0 to 255, got nan at \[1, 2\]",
+    ),
     "weight infinite": (lambda: resample.from_weights(ONES * math.inf, ONES), "whole numbers from 0 to 255, got inf"),
-    "weights in words": (lambda: resample.from_weights(ONES.astype(str), ONES), "train weights as numbers, got an array of <U32"),
-    "unlike shapes": (lambda: resample.from_weights(ONES, ONES[:1]), r"one shape \[R, N\] or \[Q, R, N\].* got \[2, 3\] and \[1, 3\]"),
-    "one row without its axis": (lambda: resample.from_weights(ONES[0], ONES[0]), r"one shape \[R, N\] or \[Q, R, N\].* got \[3\] and \[3\]"),
+    "weights in words": (
+        lambda: resample.from_weights(ONES.astype(str), ONES),
+        "train weights as numbers, got an array of <U32",
+    ),
+    "unlike shapes": (
+        lambda: resample.from_weights(ONES, ONES[:1]),
+        r"one shape \[R, N\] or \[Q, R, N\].* got \[2, 3\] and \[1, 3\]",
+    ),
+    "one row without its axis": (
+        lambda: resample.from_weights(ONES[0], ONES[0]),
+        r"one shape \[R, N\] or \[Q, R, N\].* got \[3\] and \[3\]",
+    ),
     "row without training cases": (lambda: resample.from_weights(NONE, ONES), "training cases, got none in 2 rows"),
     "row without test cases": (lambda: resample.from_weights(ONES, NONE), "test cases, got none in 2 rows"),
     "empty stack": (lambda: resample.stack([]), r"plans of one shape \[R, N\], got \[\]"),
-    "stack of unlike shapes": (lambda: resample.stack([resample.full(3), resample.full(4)]), r"plans of one shape \[R, N\], got \[\[1, 3\], \[1, 4\]\]"),
-    "stack of stacks": (lambda: resample.stack([resample.stack([resample.full(3)])]), r"plans of one shape \[R, N\], got \[\[1, 1, 3\]\]"),
-    "stack of unlike labels": (lambda: resample.stack([resample.leave_one_out(4), resample.time_blocks(4, folds=4)]), "plans with the same labels, got those of resample.leave"),
+    "stack of unlike shapes": (
+        lambda: resample.stack([resample.full(3), resample.full(4)]),
+        r"plans of one shape \[R, N\], got \[\[1, 3\], \[1, 4\]\]",
+    ),
+    "stack of stacks": (
+        lambda: resample.stack([resample.stack([resample.full(3)])]),
+        r"plans of one shape \[R, N\], got \[\[1, 1, 3\]\]",
+    ),
+    "stack of unlike labels": (
+        lambda: resample.stack([resample.leave_one_out(4), resample.time_blocks(4, folds=4)]),
+        "plans with the same labels, got those of resample.leave",
+    ),
 }
 
 

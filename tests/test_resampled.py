@@ -1,4 +1,6 @@
-"""Bootstrap, split/train, jackknife and subsampling: against closed forms, every sample there is, SciPy and scikit-learn."""
+"""Bootstrap, split/train, jackknife and subsampling: against closed forms, every sample there is, SciPy and
+scikit-learn.
+"""
 
 import itertools
 import math
@@ -22,7 +24,9 @@ N = 40
 EXACT = {"rtol": 1e-12, "atol": 1e-14}
 """Sums of at most some thousand numbers near 1 in another order."""
 DRAWN = {"rtol": 0.05}
-"""Standard deviations of 20,000 draws: their own standard error is sqrt((kurtosis - 1) / 80,000), less than 0.8 % for a kurtosis below 6; six times that."""
+"""Standard deviations of 20,000 draws: their own standard error is sqrt((kurtosis - 1) / 80,000), less than 0.8 % for
+a kurtosis below 6; six times that.
+"""
 B = 20_000
 
 
@@ -33,7 +37,9 @@ def draws(*shape, seed=0):
 
 def losses(plan, sets=None, values=None, failed=()):
     values = draws(*(() if sets is None else (sets,)), plan.resamples, plan.n) if values is None else values
-    test, train = ((weights * values).sum(-1) / weights.sum(-1) for weights in (plan.test.astype(float), plan.train.astype(float)))
+    test, train = (
+        (weights * values).sum(-1) / weights.sum(-1) for weights in (plan.test.astype(float), plan.train.astype(float))
+    )
     failure = np.zeros(test.shape, np.uint8)
     failure[..., list(failed)] = 1
     return Losses(test, train, plan, "Mean()", "squared", failure, ("it did not converge",), values)
@@ -58,7 +64,9 @@ def test_the_bootstrap_is_that_of_every_sample_there_is(statistic):
     got = estimate.bootstrap(values, 1, statistic, B, 0.8)
     np.testing.assert_allclose(got.standard_error, every.std(), **DRAWN)
     np.testing.assert_allclose(got.parts["average"], every.mean(), atol=6 * every.std() / math.sqrt(B))
-    np.testing.assert_allclose([got.lower, got.upper], np.quantile(every, [0.1, 0.9]), atol=0.05 * np.ptp(every))  # the values of small samples are few and far between
+    np.testing.assert_allclose(
+        [got.lower, got.upper], np.quantile(every, [0.1, 0.9]), atol=0.05 * np.ptp(every)
+    )  # the values of small samples are few and far between
     assert got.estimate == statistic(values)
     assert got.unit == statistic.__name__
 
@@ -73,8 +81,20 @@ def test_the_bootstrap_of_a_mean_has_its_closed_form():
 def test_the_bootstrap_is_that_of_scipy():
     values = draws(3, 25)
     got = estimate.bootstrap(values, 4, np.median, 500, 0.9)
-    want = scipy.stats.bootstrap((values,), np.median, axis=-1, n_resamples=500, confidence_level=0.9, method="percentile", random_state=np.random.default_rng(4))
-    for name, number in {"standard_error": want.standard_error, "lower": want.confidence_interval.low, "upper": want.confidence_interval.high}.items():
+    want = scipy.stats.bootstrap(
+        (values,),
+        np.median,
+        axis=-1,
+        n_resamples=500,
+        confidence_level=0.9,
+        method="percentile",
+        random_state=np.random.default_rng(4),
+    )
+    for name, number in {
+        "standard_error": want.standard_error,
+        "lower": want.confidence_interval.low,
+        "upper": want.confidence_interval.high,
+    }.items():
         np.testing.assert_allclose(getattr(got, name), number, **EXACT)
 
 
@@ -84,7 +104,9 @@ def test_a_seed_gives_its_numbers_for_each_set_alone(n):
     values = draws(3, n)
     together = estimate.bootstrap(values, 5, resamples=700)
     for q in range(3):
-        np.testing.assert_allclose(estimate.bootstrap(values[q], 5, resamples=700).standard_error, together.standard_error[q], **EXACT)
+        np.testing.assert_allclose(
+            estimate.bootstrap(values[q], 5, resamples=700).standard_error, together.standard_error[q], **EXACT
+        )
     assert estimate.bootstrap(values[0], 6, resamples=700).standard_error != together.standard_error[0]
 
 
@@ -122,7 +144,11 @@ def test_algorithm_5_of_the_mean_loss_is_hold_out_with_the_bootstrap_error():
     cases = estimate.row_losses(of, 4)
     np.testing.assert_allclose(got.estimate, of.g[4], **EXACT)
     np.testing.assert_allclose(got.standard_error, scipy.stats.sem(cases) * math.sqrt(9 / 10), **DRAWN)
-    assert (got.unit, got.learner, got.target) == ("squared loss", "Mean()", "the risk of the one model that this row trained")
+    assert (got.unit, got.learner, got.target) == (
+        "squared loss",
+        "Mean()",
+        "the risk of the one model that this row trained",
+    )
     assert "knows this split only" in str(got)
 
 
@@ -136,8 +162,15 @@ def test_split_train_is_average_and_deviation_of_the_scores_of_scikit_learn():
     plan = PLANS["leave_out"]
     predictions = np.stack([LinearRegression().fit(x[train > 0], y[train > 0]).predict(x) for train in plan.train])
     got = estimate.split_train(Losses.from_predictions(y, predictions, plan.train, plan.test, loss.squared))
-    scores = [-cross_val_score(LinearRegression(), x, y, scoring="neg_mean_squared_error", cv=PredefinedSplit(test.astype(int) - 1)).item() for test in plan.test]
-    np.testing.assert_allclose(got.estimate, np.mean(scores), rtol=1e-10)  # two solutions of a small least-squares problem
+    scores = [
+        -cross_val_score(
+            LinearRegression(), x, y, scoring="neg_mean_squared_error", cv=PredefinedSplit(test.astype(int) - 1)
+        ).item()
+        for test in plan.test
+    ]
+    np.testing.assert_allclose(
+        got.estimate, np.mean(scores), rtol=1e-10
+    )  # two solutions of a small least-squares problem
     np.testing.assert_allclose(got.parts["std"], np.std(scores, ddof=1), rtol=1e-10)
     np.testing.assert_allclose(got.parts["monte carlo error"], scipy.stats.sem(scores), rtol=1e-10)
     assert np.isnan(got.standard_error)
@@ -148,7 +181,9 @@ def test_splits_of_one_data_set_vary_less_than_the_bootstrap_says():
     plan = resample.leave_out(KEY, N, 0.25, B // 2)
     cases = draws(N)
     of = losses(plan, values=np.broadcast_to(cases, (B // 2, N)))
-    np.testing.assert_allclose(estimate.split_train(of).parts["std"], cases.std(ddof=1) * math.sqrt(1 / 10 - 1 / N), **DRAWN)
+    np.testing.assert_allclose(
+        estimate.split_train(of).parts["std"], cases.std(ddof=1) * math.sqrt(1 / 10 - 1 / N), **DRAWN
+    )
 
 
 def test_split_train_warns():
@@ -197,7 +232,9 @@ def test_the_rule_is_analysis_of_variance_and_the_test_of_brown_and_forsythe():
     rows = [estimate.row_losses(of, row) for row in range(5)]
     got = estimate.mixed(of, 3, resamples=B).result.parts
     statistic, p = scipy.stats.f_oneway(*rows)
-    np.testing.assert_allclose(scipy.stats.f.isf(got["p of means"], 4, 35), statistic, rtol=0.05)  # variances of 20,000 draws in the place of the exact ones
+    np.testing.assert_allclose(
+        scipy.stats.f.isf(got["p of means"], 4, 35), statistic, rtol=0.05
+    )  # variances of 20,000 draws in the place of the exact ones
     np.testing.assert_allclose(got["p of means"], p, rtol=0.1)
     np.testing.assert_allclose(got["p of deviations"], scipy.stats.levene(*rows, center="median").pvalue, **EXACT)
 
@@ -213,7 +250,9 @@ def test_a_split_that_is_not_like_the_others_is_found():
         "the splits do not agree, so the result is of the split as much as of the learner",
         "",
     )
-    assert "the splits do not agree: the result depends on the split" in str(estimate.mixed(losses(plan, values=values[1]), 3, resamples=200))
+    assert "the splits do not agree: the result depends on the split" in str(
+        estimate.mixed(losses(plan, values=values[1]), 3, resamples=200)
+    )
     moved = draws(5, 200)
     moved[2] += 1.0
     only_means = estimate.mixed(losses(plan, values=moved), 3, resamples=200).result.parts
@@ -254,18 +293,24 @@ def test_the_jackknife_removes_the_bias_of_a_variance():
 
 
 def test_the_jackknife_fails_for_the_median_and_says_so():
-    """Of an even number of values it knows the two in the middle only; its variance is twice too large on average (a squared chi-squared of 2 degrees of freedom, over 4).
+    """Of an even number of values it knows the two in the middle only; its variance is twice too large on average (a
+    squared chi-squared of 2 degrees of freedom, over 4).
 
-    2000 data sets; the relative variance of that law is 5, so six standard errors of the mean are 30 %; 2 holds for large N only.
+    2000 data sets; the relative variance of that law is 5, so six standard errors of the mean are 30 %; 2 holds for
+    large N only.
     """
     values = np.random.default_rng(3).normal(size=(2000, 100))
     got = estimate.jackknife(values, np.median)
     middle = np.sort(values)[:, 49:51]
-    np.testing.assert_allclose(got.standard_error, np.sqrt(99) / 2 * np.ptp(middle, axis=-1), rtol=1e-9)  # differences of medians near 0
+    np.testing.assert_allclose(
+        got.standard_error, np.sqrt(99) / 2 * np.ptp(middle, axis=-1), rtol=1e-9
+    )  # differences of medians near 0
     assert np.mean(got.standard_error**2) / np.median(values, axis=-1).var() == pytest.approx(2, rel=0.3)
     assert "leaving one value out gives few different results" in got.note
     fixed = [estimate.bootstrap(row, 1, np.median, 200).standard_error ** 2 for row in values[:300]]
-    assert np.mean(fixed) / np.median(values, axis=-1).var() == pytest.approx(1.1, abs=0.3)  # the bootstrap is right for large N, and a little too large at 100
+    assert np.mean(fixed) / np.median(values, axis=-1).var() == pytest.approx(
+        1.1, abs=0.3
+    )  # the bootstrap is right for large N, and a little too large at 100
 
 
 # subsampling
@@ -286,7 +331,9 @@ def test_the_deviation_of_subsamples_depends_on_their_size_and_the_standard_erro
     values = draws(2, N)
     for size in (1, 10, 30, N - 1):
         got = estimate.subsampling(values, size, 1, resamples=B)
-        np.testing.assert_allclose(got.parts["std of samples"], values.std(-1, ddof=1) * math.sqrt(1 / size - 1 / N), **DRAWN)
+        np.testing.assert_allclose(
+            got.parts["std of samples"], values.std(-1, ddof=1) * math.sqrt(1 / size - 1 / N), **DRAWN
+        )
         np.testing.assert_allclose(got.standard_error, scipy.stats.sem(values, axis=-1), **DRAWN)
     assert "is that of 39 values of 40, and no standard error" in got.note
 
@@ -294,13 +341,21 @@ def test_the_deviation_of_subsamples_depends_on_their_size_and_the_standard_erro
 @STATISTICS
 def test_leaving_one_value_out_at_random_is_the_jackknife(statistic):
     values = draws(9)
-    np.testing.assert_allclose(estimate.subsampling(values, 8, 2, statistic, B).standard_error, estimate.jackknife(values, statistic).standard_error, **DRAWN)
+    np.testing.assert_allclose(
+        estimate.subsampling(values, 8, 2, statistic, B).standard_error,
+        estimate.jackknife(values, statistic).standard_error,
+        **DRAWN,
+    )
 
 
 def test_subsamples_of_each_set_alone():
     values = draws(3, 12)
     together = estimate.subsampling(values, 5, 4, resamples=50)
-    np.testing.assert_allclose([estimate.subsampling(row, 5, 4, resamples=50).standard_error for row in values], together.standard_error, **EXACT)
+    np.testing.assert_allclose(
+        [estimate.subsampling(row, 5, 4, resamples=50).standard_error for row in values],
+        together.standard_error,
+        **EXACT,
+    )
 
 
 # Degenerate and bad input
@@ -323,7 +378,10 @@ DEGENERATE = {
     "subsampling of equal values": (lambda: estimate.subsampling(CONSTANT[0], 3, 1, resamples=50).standard_error, 0),
     "two values are enough": (lambda: estimate.jackknife(np.array([1.0, 3.0])).standard_error, 1),
     "equal losses agree": (lambda: verdict(FOLDS, CONSTANT), [1, 1, True]),
-    "losses equal but for rounding agree": (lambda: verdict(FOLDS, CONSTANT + 1e-16 * np.arange(5)[:, None]), [1, 1, True]),
+    "losses equal but for rounding agree": (
+        lambda: verdict(FOLDS, CONSTANT + 1e-16 * np.arange(5)[:, None]),
+        [1, 1, True],
+    ),
     "equal losses of test sets of several sizes agree": (lambda: verdict(UNEQUAL, CONSTANT[:3]), [1, 1, True]),
     "losses equal within splits that differ do not": (lambda: verdict(FOLDS, LEVELS), [0, 1, False]),
     "errors of 0 and 1 are compared by their means": (lambda: verdict(FOLDS, TWO_VALUES)[1:], [1, True]),
@@ -343,25 +401,61 @@ RESAMPLES = "expected resamples to be a whole number of at least 2, got 1; give 
 BAD = {
     "one value": (lambda: estimate.bootstrap(VALUES[:1], 1), "at least 2 values to resample, got 1; give one per case"),
     "a number": (lambda: estimate.jackknife(VALUES[0]), "at least 2 values to resample, got a single number"),
-    "NaN": (lambda: estimate.subsampling(np.append(VALUES, np.nan), 2, 1), "finite values, got 1 that are not, of 11; leave them out first"),
+    "NaN": (
+        lambda: estimate.subsampling(np.append(VALUES, np.nan), 2, 1),
+        "finite values, got 1 that are not, of 11; leave them out first",
+    ),
     "infinite": (lambda: estimate.jackknife(np.append(VALUES, np.inf)), "finite values, got 1 that are not"),
     "one resample": (lambda: estimate.bootstrap(VALUES, 1, resamples=1), RESAMPLES),
     "one subsample": (lambda: estimate.subsampling(VALUES, 2, 1, resamples=1), RESAMPLES),
-    "no values in a subsample": (lambda: estimate.subsampling(VALUES, 0, 1), "expected size to be a whole number from 1 to 9 (one less than the values), got 0"),
-    "all values in a subsample": (lambda: estimate.subsampling(VALUES, 10, 1), "expected size to be a whole number from 1 to 9 (one less than the values), got 10"),
+    "no values in a subsample": (
+        lambda: estimate.subsampling(VALUES, 0, 1),
+        "expected size to be a whole number from 1 to 9 (one less than the values), got 0",
+    ),
+    "all values in a subsample": (
+        lambda: estimate.subsampling(VALUES, 10, 1),
+        "expected size to be a whole number from 1 to 9 (one less than the values), got 10",
+    ),
     "level as a percentage": (lambda: estimate.bootstrap(VALUES, 1, level=95.0), "level between 0 and 1, got 95.0"),
-    "no such row": (lambda: estimate.bootstrap_test_cases(LEFT_OUT, 1, 6), "expected one row of the plan, got row=6 of 6; give its number, from 0 to 5"),
-    "several sets": (lambda: estimate.row_losses(losses(PLANS["leave_out"], 3)), "expected the losses of one data set, got those of 3; choose one with losses[q]"),
+    "no such row": (
+        lambda: estimate.bootstrap_test_cases(LEFT_OUT, 1, 6),
+        "expected one row of the plan, got row=6 of 6; give its number, from 0 to 5",
+    ),
+    "several sets": (
+        lambda: estimate.row_losses(losses(PLANS["leave_out"], 3)),
+        "expected the losses of one data set, got those of 3; choose one with losses[q]",
+    ),
     "a failed row": (lambda: estimate.bootstrap_test_cases(FAILED, 1), "got 1 failed of 6 for Mean()"),
     "a failed split": (lambda: estimate.split_train(FAILED), "got 1 failed of 6"),
     "a failed row among several": (lambda: estimate.mixed(FAILED, 1), "got 1 failed of 6"),
-    "rows only": (lambda: estimate.mixed(replace(LEFT_OUT, values=None), 1), "losses of every case, got the means of rows only (resample.leave_out("),
-    "trained on": (lambda: estimate.bootstrap_test_cases(losses(resample.full(N)), 1), "held out of the training, got some that were trained on"),
-    "trained on in splits": (lambda: estimate.split_train(losses(resample.stack([resample.full(N)])[0])), "held out of the training, got some that were trained on"),
-    "one split": (lambda: estimate.split_train(losses(resample.leave_out(KEY, N, 0.5, 1))), "expected the rows of losses to be a whole number of at least 2, got 1"),
-    "one split to compare": (lambda: estimate.mixed(losses(resample.leave_out(KEY, N, 0.5, 1)), 1), "expected the rows of losses to be a whole number of at least 2, got 1"),
-    "two test cases": (lambda: estimate.mixed(losses(resample.leave_out(KEY, N, 0.05, 4)), 1), "expected the test cases of each row to be a whole number of at least 3, got 2"),
-    "one test case": (lambda: estimate.bootstrap_test_cases(losses(resample.leave_one_out(N)), 1), "at least 2 values to resample, got 1"),
+    "rows only": (
+        lambda: estimate.mixed(replace(LEFT_OUT, values=None), 1),
+        "losses of every case, got the means of rows only (resample.leave_out(",
+    ),
+    "trained on": (
+        lambda: estimate.bootstrap_test_cases(losses(resample.full(N)), 1),
+        "held out of the training, got some that were trained on",
+    ),
+    "trained on in splits": (
+        lambda: estimate.split_train(losses(resample.stack([resample.full(N)])[0])),
+        "held out of the training, got some that were trained on",
+    ),
+    "one split": (
+        lambda: estimate.split_train(losses(resample.leave_out(KEY, N, 0.5, 1))),
+        "expected the rows of losses to be a whole number of at least 2, got 1",
+    ),
+    "one split to compare": (
+        lambda: estimate.mixed(losses(resample.leave_out(KEY, N, 0.5, 1)), 1),
+        "expected the rows of losses to be a whole number of at least 2, got 1",
+    ),
+    "two test cases": (
+        lambda: estimate.mixed(losses(resample.leave_out(KEY, N, 0.05, 4)), 1),
+        "expected the test cases of each row to be a whole number of at least 3, got 2",
+    ),
+    "one test case": (
+        lambda: estimate.bootstrap_test_cases(losses(resample.leave_one_out(N)), 1),
+        "at least 2 values to resample, got 1",
+    ),
 }
 
 

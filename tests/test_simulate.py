@@ -15,12 +15,15 @@ KEY, OTHER = jax.random.key(0), jax.random.key(1)
 
 def whitened(system):
     """The autoregressive sources z of x = L z, [Q, N, D]."""
-    return scipy.linalg.solve_triangular(scipy.linalg.cholesky(system.covariance, lower=True), np.moveaxis(system.data.x, -1, 0).reshape(system.data.d, -1), lower=True).T.reshape(
-        system.data.x.shape
-    )
+    return scipy.linalg.solve_triangular(
+        scipy.linalg.cholesky(system.covariance, lower=True),
+        np.moveaxis(system.data.x, -1, 0).reshape(system.data.d, -1),
+        lower=True,
+    ).T.reshape(system.data.x.shape)
 
 
-# Moments of 4000 independent data sets. Every limit is 5 standard errors of what it bounds: one in two million right ones is outside.
+# Moments of 4000 independent data sets. Every limit is 5 standard errors of what it bounds: one in two million right
+# ones is outside.
 
 SETS = 4000
 
@@ -54,7 +57,9 @@ def test_noise_is_what_the_weights_leave_and_has_its_variance():
     noise = system.data.y[..., 0] - system.data.x @ system.weights
     assert np.mean(noise**2, axis=0) == pytest.approx(np.full(2, 32.45), abs=5 * 32.45 * math.sqrt(2 / SETS))
     assert np.mean(noise[:, 0] * noise[:, 1]) == pytest.approx(0, abs=5 * 32.45 / math.sqrt(SETS))
-    assert np.mean(noise[:, :1] * system.data.x[:, 0], axis=0) == pytest.approx(np.zeros(4), abs=5 * np.sqrt(32.45 * np.diag(system.covariance).max() / SETS))
+    assert np.mean(noise[:, :1] * system.data.x[:, 0], axis=0) == pytest.approx(
+        np.zeros(4), abs=5 * np.sqrt(32.45 * np.diag(system.covariance).max() / SETS)
+    )
     assert system.noise == 32.45
 
 
@@ -81,7 +86,9 @@ def test_shapes(sets, n, d):
 
 
 def test_the_key_decides():
-    one, same, other, single = (simulate.linear_ar(key, sets, 7, 3) for key, sets in ((KEY, 1), (KEY, 1), (OTHER, 1), (KEY, None)))
+    one, same, other, single = (
+        simulate.linear_ar(key, sets, 7, 3) for key, sets in ((KEY, 1), (KEY, 1), (OTHER, 1), (KEY, None))
+    )
     for a, b in ((one, same), (one, single)):
         np.testing.assert_array_equal(np.squeeze(a.data.x), np.squeeze(b.data.x))
         np.testing.assert_array_equal(np.squeeze(a.data.y), np.squeeze(b.data.y))
@@ -110,7 +117,9 @@ def test_the_error_is_that_of_a_large_test_set():
     loss = (y[:, None] - x @ weights.T) ** 2
     assert system.generalization(weights) == pytest.approx(loss.mean(0), abs=5 * loss.std(0).max() / math.sqrt(500_000))
     few = (y - x[:, [2, 0]] @ weights[0, :2]) ** 2
-    assert system.generalization(weights[0, :2], inputs=[2, 0]) == pytest.approx(few.mean(), abs=5 * few.std() / math.sqrt(500_000))
+    assert system.generalization(weights[0, :2], inputs=[2, 0]) == pytest.approx(
+        few.mean(), abs=5 * few.std() / math.sqrt(500_000)
+    )
 
 
 def test_inputs_left_out_have_weight_zero():
@@ -142,7 +151,9 @@ def full_fits(system, n):
 
 @pytest.mark.parametrize("n", [20, 50, 200])
 def test_the_error_of_least_squares_follows_its_exact_law(n, dtype):
-    """For independent Gaussian inputs (G / noise - 1) (N - p + 1) / p is F(p, N - p + 1); Kolmogorov-Smirnov, p-value above 1e-3 at this seed."""
+    """For independent Gaussian inputs (G / noise - 1) (N - p + 1) / p is F(p, N - p + 1); Kolmogorov-Smirnov, p-value
+    above 1e-3 at this seed.
+    """
     system = simulate.linear_ar(jax.random.key(n), 2000, n, P, rho=0.0, noise=2.0)
     _, g = full_fits(system, n)
     law = scipy.stats.f(P, n - P + 1, loc=0, scale=1)
@@ -164,11 +175,23 @@ def test_fpe_in_the_papers_table():
     assert np.percentile(deviation, [25, 50, 75]) == pytest.approx([-19.3, -12.3, -5.83], abs=1.5)
 
 
-BAD = [(0, 5, 3, 0.5, 1.0), (2, 0, 3, 0.5, 1.0), (2, 5, 0, 0.5, 1.0), (2, 5, 3, 1.0, 1.0), (2, 5, 3, -1.0, 1.0), (2, 5, 3, math.nan, 1.0), (2, 5, 3, 0.5, -1.0)]
+BAD = [
+    (0, 5, 3, 0.5, 1.0),
+    (2, 0, 3, 0.5, 1.0),
+    (2, 5, 0, 0.5, 1.0),
+    (2, 5, 3, 1.0, 1.0),
+    (2, 5, 3, -1.0, 1.0),
+    (2, 5, 3, math.nan, 1.0),
+    (2, 5, 3, 0.5, -1.0),
+]
 
 
 @pytest.mark.parametrize("arguments", BAD, ids=str)
 def test_what_is_out_of_range_is_named(arguments, own_messages):
     sets, n, d, rho, noise = arguments
-    with pytest.raises(ValueError, match=rf"expected sets, n and d of at least 1, .* got sets={sets}, n={n}, d={d}, rho={rho}, noise={noise}; correct the one"):
+    with pytest.raises(
+        ValueError,
+        match=rf"expected sets, n and d of at least 1, .* got sets={sets}, n={n}, d={d}, rho={rho}, "
+        rf"noise={noise}; correct the one",
+    ):
         simulate.linear_ar(KEY, *arguments)

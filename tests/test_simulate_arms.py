@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from given import delve_data
 
-from jaxgen.simulate.kin import kin, kin_target
-from jaxgen.simulate.pumadyn import pumadyn, pumadyn_target
+from jaxgen.simulate.kin_family import kin, kin_target
+from jaxgen.simulate.pumadyn_family import pumadyn, pumadyn_target
 
 pytestmark = pytest.mark.one_device
 
@@ -101,12 +101,24 @@ def test_simple_arms_end_where_geometry_says(x, place):
     assert kin_target(x) == pytest.approx(math.dist(place, (0.1, 0.1, 0.1)), abs=1e-12)
 
 
-# Forward dynamics, from Lagrange's equations: M from differences of the poses, the bias from differences of M and of the potential energy
+# Forward dynamics, from Lagrange's equations: M from differences of the poses, the bias from differences of M and of
+# the potential energy
 
 LENGTH, OFFSET = [0, 0.4318, 0.0203, 0, 0, 0], [0, 0, 0.15005, 0.4318, 0, 0]
 MASS = np.array([0, 17.4, 4.8, 0.82, 0.34, 0.09])
-CENTRE = np.array([[0, 0, 0], [-0.3638, 0.006, 0.2275], [-0.0203, -0.0141, 0.070], [0, 0.019, 0], [0, 0, 0], [0, 0, 0.032]])
-MOMENT = np.array([[0, 0.35, 0], [0.13, 0.524, 0.539], [0.066, 0.086, 0.0125], [1.8e-3, 1.3e-3, 1.8e-3], [0.3e-3, 0.4e-3, 0.3e-3], [0.15e-3, 0.15e-3, 0.04e-3]])
+CENTRE = np.array(
+    [[0, 0, 0], [-0.3638, 0.006, 0.2275], [-0.0203, -0.0141, 0.070], [0, 0.019, 0], [0, 0, 0], [0, 0, 0.032]]
+)
+MOMENT = np.array(
+    [
+        [0, 0.35, 0],
+        [0.13, 0.524, 0.539],
+        [0.066, 0.086, 0.0125],
+        [1.8e-3, 1.3e-3, 1.8e-3],
+        [0.3e-3, 0.4e-3, 0.3e-3],
+        [0.15e-3, 0.15e-3, 0.04e-3],
+    ]
+)
 MOTOR = np.array([-62.6111, 107.815, -53.7063, 76.0364, 71.923, 76.686]) ** 2 * np.array([200e-6] * 3 + [33e-6] * 3)
 FRICTION = np.array([1.48e-3, 0.817e-3, 1.38e-3, 71.2e-6, 82.6e-6, 36.7e-6])
 STEP = 1e-4
@@ -137,7 +149,9 @@ def kinetic_matrix(theta, dm, da):
 
 
 def lagrange(theta, thetad, tau, dm, da, db):
-    """Accelerations: M thetadd = tau - dM/dt thetad + d(kinetic energy)/dtheta - d(potential energy)/dtheta - friction."""
+    """Accelerations: M thetadd = tau - dM/dt thetad + d(kinetic energy)/dtheta - d(potential energy)/dtheta -
+    friction.
+    """
     slopes = derivatives(lambda t: kinetic_matrix(t, dm, da), theta)
     weight = derivatives(lambda t: np.sum(9.81 * dm * MASS * bodies(t, da)[:, 2, 3]), theta)
     bias = np.einsum("kij,k,j->i", slopes, thetad, thetad) - np.einsum("ijk,j,k->i", slopes, thetad, thetad) / 2
@@ -154,7 +168,9 @@ def state(x):
 
 @pytest.mark.parametrize(("kind", "joint"), [("8nm", 2), ("32nm", 5)])
 def test_accelerations_follow_from_lagranges_equations(simulated, kind, joint):
-    """2e-6 of the largest: the differences have an error of order STEP^2 and of rounding / STEP^2 = 1e-8, against motor inertias of 0.2 to 2."""
+    """2e-6 of the largest: the differences have an error of order STEP^2 and of rounding / STEP^2 = 1e-8, against
+    motor inertias of 0.2 to 2.
+    """
     x = simulated("pumadyn", kind).data.x[:2]
     expected = np.array([lagrange(*state(case))[joint] for case in x])
     assert pumadyn_target(x) == pytest.approx(expected, abs=2e-6 * np.abs(expected).max())
@@ -165,11 +181,15 @@ def test_gravity_alone_moves_the_arm_as_a_pendulum():
     x = np.zeros(8)
     assert pumadyn_target(x) == pytest.approx(lagrange(*state(x))[2], rel=1e-6)
     turned_base = np.array([1.3, 0, 0, 0, 0, 0, 0, 0])
-    assert pumadyn_target(turned_base) == pytest.approx(pumadyn_target(x), rel=1e-12)  # the base turns about the vertical
+    assert pumadyn_target(turned_base) == pytest.approx(
+        pumadyn_target(x), rel=1e-12
+    )  # the base turns about the vertical
 
 
 def test_without_masses_only_the_motors_and_the_hand_are_left():
-    """Multipliers of 0 for links 1 to 5, theta5 = 0, no gravity on the hand, whose axis is vertical then: joints 4 and 6 turn about one axis."""
+    """Multipliers of 0 for links 1 to 5, theta5 = 0, no gravity on the hand, whose axis is vertical then: joints 4 and
+    6 turn about one axis.
+    """
     x = np.zeros(32)
     x[1] = math.pi / 2  # upper arm upward
     x[2] = -math.pi / 2
@@ -193,7 +213,9 @@ MOMENTS = {
     ("pumadyn", "8nh"): (1.162, 31.61, None),
     ("pumadyn", "32nm"): (0.000437, 9.1565e-4, 0.028),
 }
-"""Mean and variance (n - 1) of the target, and the share of the variance that no prediction explains, where a file or the spec gives it."""
+"""Mean and variance (n - 1) of the target, and the share of the variance that no prediction explains, where a file or
+the spec gives it.
+"""
 
 
 @pytest.mark.parametrize(("family", "kind"), MOMENTS, ids="-".join)
@@ -221,7 +243,9 @@ def test_the_noise_leaves_its_share_of_the_variance(simulated, family, kind):
 @pytest.mark.parametrize("linearity", ["f", "n"])
 def test_with_32_inputs_the_noise_leaves_about_the_share_that_it_leaves_with_8(simulated, family, linearity):
     """A quarter: the noise of these was chosen to two digits."""
-    many, few = ((s.irreducible / s.variance) for s in (simulated(family, f"{inputs}{linearity}h") for inputs in (32, 8)))
+    many, few = (
+        (s.irreducible / s.variance) for s in (simulated(family, f"{inputs}{linearity}h") for inputs in (32, 8))
+    )
     assert many == pytest.approx(few, rel=0.25)
 
 
@@ -229,33 +253,65 @@ def test_with_32_inputs_the_noise_leaves_about_the_share_that_it_leaves_with_8(s
 def test_noise_free_targets_are_those_of_the_inputs(simulated, family):
     for kind in ("8nm", "32nh"):
         simulation = simulated(family, kind)
-        np.testing.assert_allclose(simulation.noise_free[:, 0], TARGETS[family](simulation.data.x), rtol=1e-9, atol=1e-9 * simulation.noise_free.std())
+        np.testing.assert_allclose(
+            simulation.noise_free[:, 0],
+            TARGETS[family](simulation.data.x),
+            rtol=1e-9,
+            atol=1e-9 * simulation.noise_free.std(),
+        )
 
 
 # Inputs
 
 KIN32 = [f"{s}{i}" for s in ("theta", "alpha", "a", "d") for i in range(1, 9)]
 PUMADYN8 = [*(f"theta{i}" for i in (1, 2, 3)), *(f"thetad{i}" for i in (1, 2, 3)), "tau1", "tau2"]
-PUMADYN32 = [f"{s}{i}" for s, count in (("theta", 6), ("thetad", 6), ("tau", 5), ("dm", 5), ("da", 5), ("db", 5)) for i in range(1, count + 1)]
+PUMADYN32 = [
+    f"{s}{i}"
+    for s, count in (("theta", 6), ("thetad", 6), ("tau", 5), ("dm", 5), ("da", 5), ("db", 5))
+    for i in range(1, count + 1)
+]
 INPUTS = [
     ("kin", "8fm", "kin-8fm", KIN32[:8], {"theta": (-0.1 * math.pi, 0.1 * math.pi)}),
     ("kin", "8nh", "kin-8nh", KIN32[:8], {"theta": (-0.5 * math.pi, 0.5 * math.pi)}),
     ("kin", "32nm", "kin-32nm-like", KIN32, {"theta": (-0.5 * math.pi, 0.5 * math.pi)}),
-    ("pumadyn", "8fm", "pumadyn-8fm", PUMADYN8, {"theta": (-0.3 * math.pi, 0.3 * math.pi), "thetad": (-0.3 * math.pi, 0.3 * math.pi), "tau": (-0.3, 0.3)}),
-    ("pumadyn", "8nh", "pumadyn-8nh", PUMADYN8, {"theta": (-0.6 * math.pi, 0.6 * math.pi), "thetad": (-0.6 * math.pi, 0.6 * math.pi), "tau": (-0.6, 0.6)}),
+    (
+        "pumadyn",
+        "8fm",
+        "pumadyn-8fm",
+        PUMADYN8,
+        {"theta": (-0.3 * math.pi, 0.3 * math.pi), "thetad": (-0.3 * math.pi, 0.3 * math.pi), "tau": (-0.3, 0.3)},
+    ),
+    (
+        "pumadyn",
+        "8nh",
+        "pumadyn-8nh",
+        PUMADYN8,
+        {"theta": (-0.6 * math.pi, 0.6 * math.pi), "thetad": (-0.6 * math.pi, 0.6 * math.pi), "tau": (-0.6, 0.6)},
+    ),
     (
         "pumadyn",
         "32nm",
         "pumadyn-32nm",
         PUMADYN32,
-        {"theta": (-0.75 * math.pi, 0.75 * math.pi), "thetad": (-0.75 * math.pi, 0.75 * math.pi), "tau": (-75, 75), "dm": (0.25, 2.5), "da": (0.25, 2.5), "db": (0.25, 2.5)},
+        {
+            "theta": (-0.75 * math.pi, 0.75 * math.pi),
+            "thetad": (-0.75 * math.pi, 0.75 * math.pi),
+            "tau": (-75, 75),
+            "dm": (0.25, 2.5),
+            "da": (0.25, 2.5),
+            "db": (0.25, 2.5),
+        },
     ),
 ]
 
 
-@pytest.mark.parametrize(("family", "kind", "name", "names", "ranges"), INPUTS, ids=lambda v: v if isinstance(v, str) else "")
+@pytest.mark.parametrize(
+    ("family", "kind", "name", "names", "ranges"), INPUTS, ids=lambda v: v if isinstance(v, str) else ""
+)
 def test_inputs_are_uniform_in_delves_ranges_and_independent(simulated, family, kind, name, names, ranges):
-    """The largest of 8192 uniform numbers is within 14 / 8192 of the end with probability 1 - 1e-6; correlations within 5 / sqrt(8192)."""
+    """The largest of 8192 uniform numbers is within 14 / 8192 of the end with probability 1 - 1e-6; correlations
+    within 5 / sqrt(8192).
+    """
     simulation = simulated(family, kind)
     x = simulation.data.x
     assert simulation.name == name
@@ -276,7 +332,9 @@ def test_kin_of_32_inputs_lies_around_kin_of_8(simulated):
     limit = np.repeat([0.5 * math.pi, 0.1 * math.pi, 0.1, 0.1], 8)
     assert np.all(np.abs(x - middle) <= limit)
     assert np.all(np.abs(x - middle).max(0) > 0.99 * limit)
-    np.testing.assert_allclose(kin_target(np.concatenate([x[:50, :8], np.tile(middle[8:], (50, 1))], 1)), kin_target(x[:50, :8]), rtol=1e-12)
+    np.testing.assert_allclose(
+        kin_target(np.concatenate([x[:50, :8], np.tile(middle[8:], (50, 1))], 1)), kin_target(x[:50, :8]), rtol=1e-12
+    )
 
 
 def test_in_pumadyn_32nm_only_theta5_and_tau4_matter(simulated):
@@ -301,7 +359,12 @@ def test_in_pumadyn_32nm_only_theta5_and_tau4_matter(simulated):
 def test_the_key_decides_and_sets_are_cases_in_a_row(simulated, family):
     make = FAMILIES[family]
     one, same, other, sets = simulated(family, "8nm"), make(KEY, N), make(OTHER, N), make(KEY, N // 2, sets=2)
-    for a, b in ((one.data.x, same.data.x), (one.data.y, same.data.y), (one.data.x, sets.data.x.reshape(N, 8)), (one.data.y, sets.data.y.reshape(N, 1))):
+    for a, b in (
+        (one.data.x, same.data.x),
+        (one.data.y, same.data.y),
+        (one.data.x, sets.data.x.reshape(N, 8)),
+        (one.data.y, sets.data.y.reshape(N, 1)),
+    ):
         np.testing.assert_array_equal(a, b)
     assert one.irreducible == same.irreducible == sets.irreducible
     assert not np.any(one.data.x == other.data.x)
@@ -356,20 +419,35 @@ def test_bad_input_is_named(make, arguments, expected, got, own_messages):
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
-@pytest.mark.parametrize("x", [np.zeros((4, 9)), np.zeros((0, 8)), np.zeros(()), [[0.0] * 7]], ids=["nine", "none", "number", "seven"])
+@pytest.mark.parametrize(
+    "x", [np.zeros((4, 9)), np.zeros((0, 8)), np.zeros(()), [[0.0] * 7]], ids=["nine", "none", "number", "seven"]
+)
 def test_inputs_of_no_family_are_refused(target, x, own_messages):
-    with pytest.raises(ValueError, match=r"expected x \[\.\.\., D\] with D of 8 or 32 inputs and at least one case, got .*; give every case all inputs of the family"):
+    with pytest.raises(
+        ValueError,
+        match=r"expected x \[\.\.\., D\] with D of 8 or 32 inputs and at least one case, got .*; "
+        r"give every case all inputs of the family",
+    ):
         target(x)
 
 
 # DELVE's own files, where they are at hand
 
-EXPLAINED = {"kin-8fm": 0.974, "kin-8nm": 0.955, "kin-8nh": 0.645, "pumadyn-8fm": 0.950, "pumadyn-8nm": 0.968, "pumadyn-32nm": 0.972}
+EXPLAINED = {
+    "kin-8fm": 0.974,
+    "kin-8nm": 0.955,
+    "kin-8nh": 0.645,
+    "pumadyn-8fm": 0.950,
+    "pumadyn-8nm": 0.968,
+    "pumadyn-32nm": 0.972,
+}
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_simulators_explain_delves_files(name):
-    """Nothing is fitted here: R^2 of the simulator without noise on the file's inputs; the rest is the noise of the file."""
+    """Nothing is fitted here: R^2 of the simulator without noise on the file's inputs; the rest is the noise of the
+    file.
+    """
     with np.load(delve_data(name)) as file:
         x, y = file["X"], file["y"]
     residual = y - TARGETS[name.partition("-")[0]](x)

@@ -1,4 +1,6 @@
-"""The bank simulator: its queues against known formulas and against a clock, its customers, its data, and DELVE's own."""
+"""The bank simulator: its queues against known formulas and against a clock, its customers, its data, and DELVE's
+own.
+"""
 
 import math
 from functools import cache, partial
@@ -12,7 +14,7 @@ import scipy.stats
 from given import delve_data
 
 from jaxgen import simulate
-from jaxgen.simulate.bank import Halls, _simulator, bank_target, choice, day, long_run, stationary
+from jaxgen.simulate.bank_family import Halls, _simulator, bank_target, choice, day, long_run, stationary
 
 pytestmark = pytest.mark.one_device
 
@@ -25,7 +27,9 @@ def banks(function, arrival, call, eff, mxql, tellers, *more):
     parts = [a[:, None] if a.ndim == 1 else a for a in parts]
     n = max(a.shape[1] if a.ndim else 1 for a in parts)
     with jax.enable_x64(True):
-        return np.asarray(_compiled(function, tellers, *(jnp.asarray(np.broadcast_to(a, (3, n))) for a in parts), *more))
+        return np.asarray(
+            _compiled(function, tellers, *(jnp.asarray(np.broadcast_to(a, (3, n))) for a in parts), *more)
+        )
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -65,7 +69,12 @@ def one_server(load, room):
 
 def many_servers(load, servers, room):
     """M/M/c/K: load^k / k! up to c, then load^k / (c! c^(k - c))."""
-    weight = [load**k / math.factorial(k) if k <= servers else load**k / (math.factorial(servers) * float(servers) ** (k - servers)) for k in range(room + 1)]
+    weight = [
+        load**k / math.factorial(k)
+        if k <= servers
+        else load**k / (math.factorial(servers) * float(servers) ** (k - servers))
+        for k in range(room + 1)
+    ]
     return weight[-1] / sum(weight)
 
 
@@ -73,7 +82,10 @@ LOAD = np.array([0.01, 0.7, 1.0, 3.0, 40.0])
 TEXTBOOKS = {
     "Erlang B": [(servers, 1, lambda load, servers=servers: erlang_b(load, servers)) for servers in (1, 2, 8)],
     "M/M/1/K": [(1, room, lambda load, room=room: one_server(load, room)) for room in (1, 5, 9)],
-    "M/M/c/K": [(c, longest, lambda load, c=c, longest=longest: many_servers(load, c, c * longest)) for c, longest in ((2, 5), (2, 9), (8, 8))],
+    "M/M/c/K": [
+        (c, longest, lambda load, c=c, longest=longest: many_servers(load, c, c * longest))
+        for c, longest in ((2, 5), (2, 9), (8, 8))
+    ],
 }
 
 
@@ -103,11 +115,16 @@ def generator(arrival, call, eff, room, tellers):
 @pytest.mark.parametrize(("call", "eff", "mxql"), [(2, 0.5, 5), (4, 1.3, 5), (3, 2.0, 7), (8, 1.0, 9)])
 def test_the_law_of_the_queues_is_the_null_vector_of_their_rates(call, eff, mxql):
     arrival, tellers = np.array([0.3, 2.0, 7.0]), (1, 2, 3)
-    law, share = banks(stationary, arrival, call, eff, mxql, tellers)[..., 0], float(banks(long_run, arrival, call, eff, mxql, tellers)[0])
+    law, share = (
+        banks(stationary, arrival, call, eff, mxql, tellers)[..., 0],
+        float(banks(long_run, arrival, call, eff, mxql, tellers)[0]),
+    )
     full = []
     for b, most in enumerate(tellers):
         room = most * mxql
-        np.testing.assert_allclose(law[: room + 1, b] @ generator(arrival[b], call, eff, room, most), np.zeros(room + 1), atol=1e-12)
+        np.testing.assert_allclose(
+            law[: room + 1, b] @ generator(arrival[b], call, eff, room, most), np.zeros(room + 1), atol=1e-12
+        )
         assert law[:, b].sum() == pytest.approx(1, rel=1e-12)
         assert np.all(law[room + 1 :, b] == 0)
         full.append(law[room, b])
@@ -126,7 +143,9 @@ DAYS = 2000
 
 def days(customers):
     """Shares turned away on 2000 days of five towns, [5, 2000]."""
-    return banks(_one_day, np.repeat(ARRIVAL, DAYS, axis=1), 2, 1.2, 5, (1, 2, 3), KEY, float(customers)).reshape(5, DAYS)
+    return banks(_one_day, np.repeat(ARRIVAL, DAYS, axis=1), 2, 1.2, 5, (1, 2, 3), KEY, float(customers)).reshape(
+        5, DAYS
+    )
 
 
 def _one_day(town, key, customers):
@@ -182,7 +201,9 @@ CORNERS = np.array([[[1.0], [0.0]], [[-0.5], [math.sqrt(0.75)]], [[-0.5], [-math
 def chosen(homes, temp, places=CORNERS):
     """Shares [A, 3] of areas cx, cy, sx, sy, rho."""
     with jax.enable_x64(True):
-        return np.asarray(choice(jnp.asarray(homes, float)[..., None], jnp.asarray([float(temp)]), jnp.asarray(places)))[..., 0]
+        return np.asarray(
+            choice(jnp.asarray(homes, float)[..., None], jnp.asarray([float(temp)]), jnp.asarray(places))
+        )[..., 0]
 
 
 def test_customers_in_the_middle_choose_all_banks_alike():
@@ -253,12 +274,19 @@ def test_noise_has_its_share_and_mean_zero(name):
     noise = made.data.y[:, 0] - made.noise_free[:, 0]
     assert noise.mean() == pytest.approx(0, abs=5 * noise.std() / math.sqrt(len(noise)))
     squares = noise**2
-    assert squares.mean() == pytest.approx(made.irreducible, abs=5 * math.hypot(squares.std() / math.sqrt(len(noise)), made.irreducible_error))
+    assert squares.mean() == pytest.approx(
+        made.irreducible, abs=5 * math.hypot(squares.std() / math.sqrt(len(noise)), made.irreducible_error)
+    )
 
 
 def test_f_is_more_linear_than_n():
     """Without noise; at this key 0.03 against 0.20, and 0.17 against 0.39."""
-    ideal = {"8f": data("8fm").noise_free[:, 0], "8n": data("8nm").noise_free[:, 0], "32f": bank_target(inputs("32f"), "f"), "32n": data("32nh").noise_free[:, 0]}
+    ideal = {
+        "8f": data("8fm").noise_free[:, 0],
+        "8n": data("8nm").noise_free[:, 0],
+        "32f": bank_target(inputs("32f"), "f"),
+        "32n": data("32nh").noise_free[:, 0],
+    }
     loss = {kind: linear_loss(inputs(kind), y) for kind, y in ideal.items()}
     assert loss["8f"] < 0.06 < 0.15 < loss["8n"]
     assert loss["32f"] < 0.25 < 0.3 < loss["32n"]
@@ -266,8 +294,20 @@ def test_f_is_more_linear_than_n():
 
 UNIFORM, EXPONENTIAL = scipy.stats.uniform, scipy.stats.expon
 LAWS = {
-    "8f": {"a1cx": UNIFORM(-0.5, 1), "b2y": UNIFORM(-0.5, 1), "a2pop": EXPONENTIAL(0, 3.1), "a3pop": EXPONENTIAL(0, 3.1), "temp": scipy.stats.beta(3, 2)},
-    "8n": {"a1cy": UNIFORM(-1, 2), "b2x": UNIFORM(-1, 2), "a2pop": EXPONENTIAL(0, 1.1), "a3pop": EXPONENTIAL(0, 1.1), "temp": scipy.stats.beta(3, 2)},
+    "8f": {
+        "a1cx": UNIFORM(-0.5, 1),
+        "b2y": UNIFORM(-0.5, 1),
+        "a2pop": EXPONENTIAL(0, 3.1),
+        "a3pop": EXPONENTIAL(0, 3.1),
+        "temp": scipy.stats.beta(3, 2),
+    },
+    "8n": {
+        "a1cy": UNIFORM(-1, 2),
+        "b2x": UNIFORM(-1, 2),
+        "a2pop": EXPONENTIAL(0, 1.1),
+        "a3pop": EXPONENTIAL(0, 1.1),
+        "temp": scipy.stats.beta(3, 2),
+    },
     "32f": {
         "a2cx": UNIFORM(-0.5, 1),
         "a1sx": EXPONENTIAL(0, 0.5),
@@ -276,7 +316,14 @@ LAWS = {
         "temp": scipy.stats.beta(2, 2),
         "b1x": UNIFORM(-0.5, 1),
     },
-    "32n": {"a3cy": UNIFORM(-1, 2), "a2sy": EXPONENTIAL(0, 1), "a1rho": UNIFORM(-0.5, 1), "a3pop": EXPONENTIAL(0, 3.1), "b3y": UNIFORM(-1, 2), "b2eff": UNIFORM(0.5, 1.5)},
+    "32n": {
+        "a3cy": UNIFORM(-1, 2),
+        "a2sy": EXPONENTIAL(0, 1),
+        "a1rho": UNIFORM(-0.5, 1),
+        "a3pop": EXPONENTIAL(0, 3.1),
+        "b3y": UNIFORM(-1, 2),
+        "b2eff": UNIFORM(0.5, 1.5),
+    },
 }
 
 
@@ -349,14 +396,18 @@ def real(name):
 
 @pytest.mark.parametrize(("name", "explained"), [("8fm", 0.95), ("8nm", 0.92)])
 def test_the_town_explains_delves_targets(name, explained):
-    """0.961 and 0.931 of the variance, with the few rounded numbers that were fitted; DELVE's own noise is in the rest."""
+    """0.961 and 0.931 of the variance, with the few rounded numbers that were fitted; DELVE's own noise is in the
+    rest.
+    """
     x, y, _ = real(name)
     assert 1 - np.mean((y - bank_target(x, name[-2])) ** 2) / np.var(y) > explained
 
 
 @pytest.mark.parametrize("name", ["8fm", "8nm"])
 def test_data_look_like_delves(name):
-    """Mean and standard deviation within 8 %, the linear fit within 0.04; more exact zeros, for DELVE's days are longer: by 0.12 at most."""
+    """Mean and standard deviation within 8 %, the linear fit within 0.04; more exact zeros, for DELVE's days are
+    longer: by 0.12 at most.
+    """
     x, y, names = real(name)
     made = data(name)
     ours = made.data.y[:, 0]
@@ -370,7 +421,9 @@ def test_data_look_like_delves(name):
 
 
 def test_thirty_two_inputs_have_delves_ranges():
-    """Means and standard deviations within 8 % of the largest standard deviation of the kind; temp within 0.02, for its law is a guess."""
+    """Means and standard deviations within 8 % of the largest standard deviation of the kind; temp within 0.02, for
+    its law is a guess.
+    """
     x, y, names = real("32nh")
     made = data("32nh").data
     assert names == made.names
@@ -387,7 +440,10 @@ BAD = [(16, "n", "m"), (0, "n", "m"), (8, "x", "m"), (8, "n", "l"), (32, "nm", "
 
 @pytest.mark.parametrize(("inputs", "linearity", "noise"), BAD)
 def test_what_is_no_member_of_the_family_is_named(inputs, linearity, noise, own_messages):
-    with pytest.raises(ValueError, match=rf"expected inputs of 8 or 32, .* got inputs={inputs}, linearity='{linearity}', noise='{noise}'; choose"):
+    with pytest.raises(
+        ValueError,
+        match=rf"expected inputs of 8 or 32, .* got inputs={inputs}, linearity='{linearity}', noise='{noise}'; choose",
+    ):
         simulate.bank(KEY, 5, inputs, linearity, noise)
 
 
@@ -404,5 +460,8 @@ def test_a_key_is_required(own_messages):
 
 @pytest.mark.parametrize("shape", [(3, 7), (0, 8), ()])
 def test_inputs_of_another_number_are_named(shape, own_messages):
-    with pytest.raises(ValueError, match=r"expected x \[\.\.\., D\] with D of 8 or 32 inputs and at least one case, got .*; give every case"):
+    with pytest.raises(
+        ValueError,
+        match=r"expected x \[\.\.\., D\] with D of 8 or 32 inputs and at least one case, got .*; give every case",
+    ):
         bank_target(np.zeros(shape))

@@ -96,7 +96,9 @@ def test_files_are_compressed_and_hold_no_code(tmp_path):
 def test_nothing_is_overwritten(tmp_path):
     path = store.save(made(), tmp_path / "losses.npz")
     before = path.read_bytes()
-    with pytest.raises(FileExistsError, match="expected a new file, got .*losses.npz, which exists; remove it or choose another name"):
+    with pytest.raises(
+        FileExistsError, match="expected a new file, got .*losses.npz, which exists; remove it or choose another name"
+    ):
         store.save(made(dropped=5), path)
     assert path.read_bytes() == before
 
@@ -120,7 +122,9 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="expected a file of losses, got .*none.npz, which does not exist; check the name"):
+    with pytest.raises(
+        FileNotFoundError, match="expected a file of losses, got .*none.npz, which does not exist; check the name"
+    ):
         store.load(tmp_path / "none.npz")
 
 
@@ -133,7 +137,12 @@ def other_manifest(path):
 
 
 def manifest_only(path):
-    np.savez(path, manifest=np.array(json.dumps({"learner": "Mean()", "loss": "squared", "reasons": [], "dropped": 0, "scheme": "mine"})))
+    np.savez(
+        path,
+        manifest=np.array(
+            json.dumps({"learner": "Mean()", "loss": "squared", "reasons": [], "dropped": 0, "scheme": "mine"})
+        ),
+    )
 
 
 def broken_manifest(path):
@@ -156,13 +165,37 @@ def cut_off(path):
 
 @pytest.mark.parametrize(
     "write",
-    [no_manifest, other_manifest, manifest_only, broken_manifest, one_array, pickled, cut_off, lambda path: path.write_text("text"), lambda path: path.touch(), lambda path: path.mkdir()],
-    ids=["no manifest", "another manifest", "nothing but a manifest", "broken manifest", "one array", "pickled", "cut off", "text", "empty", "folder"],
+    [
+        no_manifest,
+        other_manifest,
+        manifest_only,
+        broken_manifest,
+        one_array,
+        pickled,
+        cut_off,
+        lambda path: path.write_text("text"),
+        lambda path: path.touch(),
+        lambda path: path.mkdir(),
+    ],
+    ids=[
+        "no manifest",
+        "another manifest",
+        "nothing but a manifest",
+        "broken manifest",
+        "one array",
+        "pickled",
+        "cut off",
+        "text",
+        "empty",
+        "folder",
+    ],
 )
 def test_what_save_did_not_write_is_refused(write, tmp_path):
     path = tmp_path / "other.npz"
     write(path)
-    with pytest.raises(ValueError, match=r"expected a file written by jaxgen.store.save, got .*other.npz; give one that `save` wrote"):
+    with pytest.raises(
+        ValueError, match=r"expected a file written by jaxgen.store.save, got .*other.npz; give one that `save` wrote"
+    ):
         store.load(path)
 
 
@@ -177,7 +210,13 @@ def test_the_checksum_tells_data_apart():
         store.checksum(data.select([1, 0])): "columns in another order",
         store.checksum(replace(data, x=data.x[None], y=data.y[None])): "one of several sets",
     }
-    assert list(sums.values()) == ["itself in another order in memory", "a rounding away", "another target", "columns in another order", "one of several sets"]
+    assert list(sums.values()) == [
+        "itself in another order in memory",
+        "a rounding away",
+        "another target",
+        "columns in another order",
+        "one of several sets",
+    ]
     assert all(len(digest) == 64 for digest in sums)
 
 
@@ -205,7 +244,9 @@ def test_a_complete_file_takes_its_name_only_if_it_is_free(links, tmp_path, monk
     assert not partial.exists()
     if links:
         partial.write_text("theirs")
-        with pytest.raises(FileExistsError, match=r"expected a new file, got .*a.npz, which exists; remove it or choose another name"):
+        with pytest.raises(
+            FileExistsError, match=r"expected a new file, got .*a.npz, which exists; remove it or choose another name"
+        ):
             store.publish(partial, final)
         assert final.read_text() == "mine"
 
@@ -218,5 +259,10 @@ def test_a_new_folder_is_there_when_all_is_in_it_or_not_at_all(tmp_path):
     with pytest.raises(RuntimeError, match="no"), store.new_folder(tmp_path / "two"):
         raise RuntimeError("no")
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
-    with pytest.raises(FileExistsError, match=r"expected a new folder for the results, got .*results, which exists; choose another"), store.new_folder(tmp_path / "results"):
+    with (
+        pytest.raises(
+            FileExistsError, match=r"expected a new folder for the results, got .*results, which exists; choose another"
+        ),
+        store.new_folder(tmp_path / "results"),
+    ):
         pass

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from jaxgen import Data, assess, learn, loss, resample
 from jaxgen.learn import MLP, Augmented, Descent, EarlyStopped, Ensemble, Normalised
-from jaxgen.learn.iterate import Watched
+from jaxgen.learn.network.iterative import Watched
 
 RANDOM = np.random.default_rng(0)
 N = 26
@@ -138,12 +138,18 @@ def test_no_normalisation():
 
 @pytest.mark.one_device
 def test_predictions_are_in_the_units_of_the_target(double):
-    """They equal those of the learner inside on normalised data; changed units of the inputs change nothing, those of the target go through."""
+    """They equal those of the learner inside on normalised data; changed units of the inputs change nothing, those of
+    the target go through.
+    """
     learner = Normalised(FIT)
     x, y, w = arrays(double, X, Y, W)
     _, want, _ = train(learner, x, y, w, x)
     (x_centre, x_scale), (y_centre, y_scale) = delve_units(X, W), delve_units(Y, W)
-    _, inside, _ = train(FIT, *arrays(double, (X - x_centre) / x_scale, (Y - y_centre) / y_scale, W), jnp.asarray((X - x_centre) / x_scale))
+    _, inside, _ = train(
+        FIT,
+        *arrays(double, (X - x_centre) / x_scale, (Y - y_centre) / y_scale, W),
+        jnp.asarray((X - x_centre) / x_scale),
+    )
     close(want, y_centre + y_scale * np.asarray(inside), double)
     by, shift = jnp.asarray([[3.0, 0.01, 100.0]]), jnp.asarray([[1.0, -50.0, 7.0]])
     _, got, _ = train(learner, x * by + shift, 5 * y - 40, w, x * by + shift)
@@ -165,7 +171,9 @@ def test_absent_cases_change_nothing_in_any_wrapper(double):
 def test_the_path_of_a_normalised_learner():
     learner = Normalised(Descent(FIT.network, steps=5, saves=(2, 5)))
     x, y, w = arrays(np.float32, X, Y, W)
-    predicted = jit(lambda learner: jax.vmap(lambda p: learner.predict(p, x))(learner.path(jax.random.key(0), x, y, w)))(learner)
+    predicted = jit(
+        lambda learner: jax.vmap(lambda p: learner.predict(p, x))(learner.path(jax.random.key(0), x, y, w))
+    )(learner)
     assert predicted.shape == (2, N, 1)
     close(predicted[1], train(Normalised(Descent(FIT.network, steps=5)), x, y, w, x)[1], np.dtype("float32"))
 
@@ -179,18 +187,30 @@ def digits(y, prediction):
 
 
 @pytest.mark.one_device
-@pytest.mark.parametrize("stop", [EarlyStopped(Spy(), folds=4, loss=digits), EarlyStopped(Spy(), share=0.3, loss=digits)], ids=["folds", "share"])
+@pytest.mark.parametrize(
+    "stop",
+    [EarlyStopped(Spy(), folds=4, loss=digits), EarlyStopped(Spy(), share=0.3, loss=digits)],
+    ids=["folds", "share"],
+)
 def test_portions(stop, double):
-    """Whatever the weights: every case in use validates exactly once (or 30 % of them do), with its weight, absent ones never; sizes differ by one at most."""
+    """Whatever the weights: every case in use validates exactly once (or 30 % of them do), with its weight, absent
+    ones never; sizes differ by one at most.
+    """
     number = np.arange(13)
     random = np.random.default_rng(0)
     for trial in range(40):
         w = random.integers(0, 4, 13) * (random.random(13) < random.random())
         w[random.permutation(13)[:4]] = random.integers(1, 4, 4)
-        extra = {} if trial % 2 else {"order": jnp.asarray(np.concatenate([random.permutation(number[w > 0]), number[w == 0]]))}
+        extra = (
+            {}
+            if trial % 2
+            else {"order": jnp.asarray(np.concatenate([random.permutation(number[w > 0]), number[w == 0]]))}
+        )
         members = train(stop, *arrays(double, number[:, None], 4.0 ** number[:, None], w, np.zeros((1, 1))), extra)[0]
         used, out = set(number[w > 0]), []
-        for x, weight, error in zip(members.members["x"][:, :, 0], members.members["w"], members.errors[:, 0], strict=True):
+        for x, weight, error in zip(
+            members.members["x"][:, :, 0], members.members["w"], members.errors[:, 0], strict=True
+        ):
             left = sorted(int(i) for i in x[weight > 0])
             assert len(set(left)) == len(left)
             np.testing.assert_array_equal(np.sort(weight[weight > 0]), np.sort(w[left]))
@@ -211,7 +231,9 @@ def test_portions(stop, double):
 
 @pytest.mark.one_device
 def test_portions_are_random():
-    """Each of 12 cases validates in the first quarter 500 times of 2000: within 5 binomial standard deviations; and neighbours are not kept together."""
+    """Each of 12 cases validates in the first quarter 500 times of 2000: within 5 binomial standard deviations; and
+    neighbours are not kept together.
+    """
     stop = EarlyStopped(Spy(), folds=4)
     x, w = jnp.arange(12.0)[:, None], jnp.ones(12)
     fit = jit(lambda stop, keys: jax.vmap(lambda key: stop.fit(key, x, x, w).members["x"][:, :, 0])(keys))
@@ -235,7 +257,9 @@ def validation_cases(folds=3):
 
 @pytest.mark.one_device
 def test_the_saved_network_with_the_least_error_is_taken(double):
-    """Its error on the validation cases is the least of those reported, and the prediction is the mean of the members'."""
+    """Its error on the validation cases is the least of those reported, and the prediction is the mean of the
+    members'.
+    """
     x, y, w = arrays(double, *SCALED)
     trained, mean, info = train(STOP, x, y, w, x, {"order": jnp.asarray(ORDER)})
     errors, saves = np.asarray(info["validation"]), np.array(FIT.save_steps)
@@ -252,14 +276,18 @@ def test_the_saved_network_with_the_least_error_is_taken(double):
 
 @pytest.mark.one_device
 def test_validation_cases_touch_no_gradient(double):
-    """Other targets of the first portion change the error of the first member, but not its network; the other members learn from them."""
+    """Other targets of the first portion change the error of the first member, but not its network; the other members
+    learn from them.
+    """
     learner = EarlyStopped(Descent(FIT.network, steps=5, saves=(5,)), folds=3)
     x, y, w = arrays(double, *SCALED)
     order = {"order": jnp.asarray(ORDER)}
     one, _, _ = train(learner, x, y, w, x, order)
     other, _, _ = train(learner, x, y.at[validation_cases()[0]].add(1.0), w, x, order)
     assert one.errors[0, 0] != other.errors[0, 0]
-    same = jax.tree.map(lambda a, b: np.array([np.array_equal(a[q], b[q]) for q in range(3)]), one.members.params, other.members.params)
+    same = jax.tree.map(
+        lambda a, b: np.array([np.array_equal(a[q], b[q]) for q in range(3)]), one.members.params, other.members.params
+    )
     assert all(leaf.tolist() == [True, False, False] for leaf in jax.tree.leaves(same))
 
 
@@ -286,7 +314,9 @@ def test_patience(patience, stretch, double):
         seen, iteration = stop_early(whole[q], FIT.save_steps, patience, stretch)
         ends.append(seen)
         assert int(info["iteration"][q]) == iteration
-        np.testing.assert_allclose(info["validation"][q, :seen], whole[q, :seen], rtol=1e-10)  # another program, the same sums
+        np.testing.assert_allclose(
+            info["validation"][q, :seen], whole[q, :seen], rtol=1e-10
+        )  # another program, the same sums
         assert np.isnan(info["validation"][q, seen:]).all()
     assert min(ends) < len(FIT.save_steps), "one ends early"
 
@@ -343,7 +373,11 @@ def test_an_ensemble_is_the_mean_of_different_members(double):
 def test_an_ensemble_fails_with_its_first_member_that_fails():
     learner = Ensemble(Descent(tolerance=0.5), members=3)
     trained = jax.eval_shape(lambda: learner.fit(jax.random.key(0), *arrays(np.float32, *SCALED)))
-    for steps, gradients, want in (([-1, -1, -1], [0, 0, 0], 0), ([-1, -1, 8], [0, 1, 0], 2), ([-1, 4, -1], [0, 0, 1], 1)):
+    for steps, gradients, want in (
+        ([-1, -1, -1], [0, 0, 0], 0),
+        ([-1, -1, 8], [0, 1, 0], 2),
+        ([-1, 4, -1], [0, 0, 1], 1),
+    ):
         params = trained._replace(failed_step=jnp.asarray(steps), gradient=jnp.asarray(gradients, jnp.float32))
         assert int(learner.failure(params._replace(params=jnp.zeros(3), statistics=()))) == want
 
@@ -366,7 +400,13 @@ def test_copies_carry_the_weights_of_their_originals():
 def test_copies_neither_validate_nor_are_tested():
     """A copy has a first input of about 1000, which the spy predicts."""
     data = Data(X, Y, tuple("abc"))
-    losses = assess(jax.random.key(0), EarlyStopped(Augmented(Spy(), augment=marked), folds=2, loss=size), data, resample.k_fold(jax.random.key(0), N, folds=2), loss=size)
+    losses = assess(
+        jax.random.key(0),
+        EarlyStopped(Augmented(Spy(), augment=marked), folds=2, loss=size),
+        data,
+        resample.k_fold(jax.random.key(0), N, folds=2),
+        loss=size,
+    )
     assert losses.values.max() < 10
     assert losses.info["validation"].max() < 10
     for row in range(2):
@@ -383,7 +423,16 @@ def size(y, prediction):
 
 # Nesting
 
-NESTED = Normalised(Ensemble(EarlyStopped(Augmented(Descent(MLP((2,), noise=0.1, dropout=0.2, batch_norm=True), steps=20, batch=8), augment=jittered), folds=2, patience=5.0), members=2))
+NESTED = Normalised(
+    Ensemble(
+        EarlyStopped(
+            Augmented(Descent(MLP((2,), noise=0.1, dropout=0.2, batch_norm=True), steps=20, batch=8), augment=jittered),
+            folds=2,
+            patience=5.0,
+        ),
+        members=2,
+    )
+)
 
 
 def test_nesting_does_not_depend_on_chunks_and_devices():
@@ -416,27 +465,91 @@ def test_a_wrapper_is_a_value(learner):
 DATA = Data(X, Y, tuple("abc"))
 PLAN = resample.k_fold(jax.random.key(0), N, folds=2)
 SENTENCES = {
-    "unknown units": (Normalised(FIT, how="median"), ValueError, "how among delve, standard, none, got 'median'; choose one of them"),
-    "no learner inside": (Normalised(), TypeError, r"expected Normalised to hold a learner, got None; write for example Normalised\(learn.Descent\(\)\)"),
+    "unknown units": (
+        Normalised(FIT, how="median"),
+        ValueError,
+        "how among delve, standard, none, got 'median'; choose one of them",
+    ),
+    "no learner inside": (
+        Normalised(),
+        TypeError,
+        r"expected Normalised to hold a learner, got None; write for example Normalised\(learn.Descent\(\)\)",
+    ),
     "a class inside": (Ensemble(Descent), TypeError, r"expected Ensemble to hold a learner, got <class .*Descent'>"),
-    "what the learner inside refuses": (Normalised(Ensemble(EarlyStopped(Descent(rate=0.0)))), ValueError, r"a rate above 0, got 0.0"),
-    "no saved networks": (EarlyStopped(learn.LeastSquares()), TypeError, r"a learner that saves networks while it trains, got LeastSquares\(\); use Descent or Conjugate"),
-    "no saved networks further inside": (EarlyStopped(Normalised(learn.LeastSquares())), TypeError, "a learner that saves networks while it trains, got Normalised"),
-    "an ensemble inside": (EarlyStopped(Augmented(Ensemble(FIT), augment=jittered)), TypeError, "a learner that saves networks while it trains, got Augmented"),
+    "what the learner inside refuses": (
+        Normalised(Ensemble(EarlyStopped(Descent(rate=0.0)))),
+        ValueError,
+        r"a rate above 0, got 0.0",
+    ),
+    "no saved networks": (
+        EarlyStopped(learn.LeastSquares()),
+        TypeError,
+        r"a learner that saves networks while it trains, got LeastSquares\(\); use Descent or Conjugate",
+    ),
+    "no saved networks further inside": (
+        EarlyStopped(Normalised(learn.LeastSquares())),
+        TypeError,
+        "a learner that saves networks while it trains, got Normalised",
+    ),
+    "an ensemble inside": (
+        EarlyStopped(Augmented(Ensemble(FIT), augment=jittered)),
+        TypeError,
+        "a learner that saves networks while it trains, got Augmented",
+    ),
     "one fold": (EarlyStopped(FIT, folds=1), ValueError, "at least 2 folds, got 1; give share=0.25 for a single split"),
-    "a floor of 0": (learn.Scaled(FIT, floor=0.0), ValueError, "a floor above 0 and at most 1, got 0.0; Neal 1998 uses 0.01"),
-    "more members than folds": (EarlyStopped(FIT, folds=3, members=4), ValueError, "between 1 and 3 members, got 4 in .*; leave it out to train one a fold"),
+    "a floor of 0": (
+        learn.Scaled(FIT, floor=0.0),
+        ValueError,
+        "a floor above 0 and at most 1, got 0.0; Neal 1998 uses 0.01",
+    ),
+    "more members than folds": (
+        EarlyStopped(FIT, folds=3, members=4),
+        ValueError,
+        "between 1 and 3 members, got 4 in .*; leave it out to train one a fold",
+    ),
     "no members": (EarlyStopped(FIT, members=0), ValueError, "between 1 and 4 members, got 0"),
     "two members of one split": (EarlyStopped(FIT, share=0.3, members=2), ValueError, "between 1 and 1 members, got 2"),
-    "share of nothing": (EarlyStopped(FIT, share=0.0), ValueError, "a share between 0 and 1, got 0.0; it is the share of the training cases that validates"),
+    "share of nothing": (
+        EarlyStopped(FIT, share=0.0),
+        ValueError,
+        "a share between 0 and 1, got 0.0; it is the share of the training cases that validates",
+    ),
     "share of all": (EarlyStopped(FIT, share=1.0), ValueError, "a share between 0 and 1, got 1.0"),
-    "negative patience": (EarlyStopped(FIT, patience=-1.0), ValueError, "a patience of at least 0 iterations and a stretch of at least 1, got -1.0 and 1.0; see EarlyStopped"),
-    "stretch below 1": (EarlyStopped(FIT, patience=1.0, stretch=0.5), ValueError, "a stretch of at least 1, got 1.0 and 0.5"),
-    "more folds than cases": (EarlyStopped(FIT, folds=14), ValueError, r"at least 14 training cases to split for EarlyStopped\(.*\), got 13 in resample.k_fold.*; train on more cases"),
-    "an ensemble of none": (Ensemble(FIT, members=0), ValueError, "at least 1 member, got 0; give the size of the ensemble"),
-    "no copies": (Augmented(FIT, augment=jittered, copies=0), ValueError, "at least 1 copy, got 0; use the learner inside without Augmented"),
-    "a copy of another shape": (Augmented(FIT, augment=lambda key, x, y: (x[:2], y)), ValueError, r"augment to return a case \(x \[3\], y \[1\]\), got \(\(2,\), \(1,\)\); return both, of unchanged shapes"),
-    "a copy without target": (Augmented(FIT, augment=lambda key, x, y: x), ValueError, r"augment to return a case \(x \[3\], y \[1\]\), got \(3,\)"),
+    "negative patience": (
+        EarlyStopped(FIT, patience=-1.0),
+        ValueError,
+        "a patience of at least 0 iterations and a stretch of at least 1, got -1.0 and 1.0; see EarlyStopped",
+    ),
+    "stretch below 1": (
+        EarlyStopped(FIT, patience=1.0, stretch=0.5),
+        ValueError,
+        "a stretch of at least 1, got 1.0 and 0.5",
+    ),
+    "more folds than cases": (
+        EarlyStopped(FIT, folds=14),
+        ValueError,
+        r"at least 14 training cases to split for EarlyStopped\(.*\), got 13 in resample.k_fold.*; train on more cases",
+    ),
+    "an ensemble of none": (
+        Ensemble(FIT, members=0),
+        ValueError,
+        "at least 1 member, got 0; give the size of the ensemble",
+    ),
+    "no copies": (
+        Augmented(FIT, augment=jittered, copies=0),
+        ValueError,
+        "at least 1 copy, got 0; use the learner inside without Augmented",
+    ),
+    "a copy of another shape": (
+        Augmented(FIT, augment=lambda key, x, y: (x[:2], y)),
+        ValueError,
+        r"augment to return a case \(x \[3\], y \[1\]\), got \(\(2,\), \(1,\)\); return both, of unchanged shapes",
+    ),
+    "a copy without target": (
+        Augmented(FIT, augment=lambda key, x, y: x),
+        ValueError,
+        r"augment to return a case \(x \[3\], y \[1\]\), got \(3,\)",
+    ),
 }
 
 
@@ -471,7 +584,9 @@ def test_copies_made_before_the_split_are_refused(own_messages):
 
 @pytest.mark.one_device
 def test_the_column_of_task_numbers_is_not_normalised():
-    """Units of the other columns are found as ever, and each task still trains its own network: another task's targets change nothing."""
+    """Units of the other columns are found as ever, and each task still trains its own network: another task's targets
+    change nothing.
+    """
     random = np.random.default_rng(3)
     task = np.arange(N) % 2
     x = np.column_stack([10 * random.normal(size=N) + 5, task])

@@ -1,6 +1,15 @@
-"""Instead of resampling: estimates of the generalization error, its law, and approximate leave-out, from one fit to all cases."""
+"""Instead of resampling: estimates of the generalization error, its law, and approximate leave-out, from one fit to
+all cases.
+"""
 
-from jaxgen.algebraic.approximate import Approximation, against_retraining, infinitesimal_jackknife, jackknifed, newton_step, unlearning
+from jaxgen.algebraic.approximate import (
+    Approximation,
+    against_retraining,
+    infinitesimal_jackknife,
+    jackknifed,
+    newton_step,
+    unlearning,
+)
 from jaxgen.algebraic.criteria import fpe, fper, gcv, gen, gpe, leave_one_out, nic, s_p
 from jaxgen.algebraic.effective import Effective, effective_numbers, leverages, p_eff
 from jaxgen.algebraic.fit import FullFit, full_fit

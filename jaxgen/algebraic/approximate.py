@@ -10,16 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from jaxgen import keys
 from jaxgen.algebraic.criteria import FIXED_INPUTS, loss_unit, result
 from jaxgen.algebraic.effective import leverages
 from jaxgen.algebraic.fit import FullFit, as_functions, curvature_of, inverse, mapped, require_ratio, row_key
-from jaxgen.result import Result, point
-from jaxgen.types import Key, Losses, Plan
+from jaxgen.types import Key, Losses, Plan, keys
+from jaxgen.types.result import Result, point
 
 _ROWS_AT_ONCE = 32
 _FAR = 0.15
-"""Beyond this mean squared change of the weights the infinitesimal jackknife says so: ten folds have 0.1, leaving out a quarter 0.25, the bootstrap 1."""
+"""Beyond this mean squared change of the weights the infinitesimal jackknife says so: ten folds have 0.1, leaving out
+a quarter 0.25, the bootstrap 1.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +51,24 @@ class Approximation:
         """
         sizes = self.losses.plan.train_sizes
         target = f"ER of {sizes.min()}{'' if sizes.min() == sizes.max() else f' to {sizes.max()}'} training cases"
-        return point(self.method, self.source, target, loss_unit(self.fit), repr(self.fit.learner), np.asarray(self.losses.g.mean(-1)), note=self.note)
+        return point(
+            self.method,
+            self.source,
+            target,
+            loss_unit(self.fit),
+            repr(self.fit.learner),
+            np.asarray(self.losses.g.mean(-1)),
+            note=self.note,
+        )
 
 
 def infinitesimal_jackknife(fit: FullFit, plan: Plan, curvature: str | None = None) -> Approximation:
-    """First-order change of the parameters with the weights of the cases: w(train) = w - H^-1 sum_k (train_k - 1) g_k (Jaeckel 1972; Giordano et al. 2019).
+    """First-order change of the parameters with the weights of the cases: w(train) = w - H^-1 sum_k (train_k - 1) g_k
+    (Jaeckel 1972; Giordano et al. 2019).
 
-    One matrix product serves all rows. Its error falls with the square of the distance of the weights from 1: good for leave-one-out
-    and ten folds of many cases, poor for a quarter left out or the bootstrap. Units that a wrapper found from the training cases are kept.
+    One matrix product serves all rows. Its error falls with the square of the distance of the weights from 1: good for
+    leave-one-out and ten folds of many cases, poor for a quarter left out or the bootstrap. Units that a wrapper found
+    from the training cases are kept.
 
     Args:
       fit: of `full_fit`, of one data set.
@@ -71,48 +82,78 @@ def infinitesimal_jackknife(fit: FullFit, plan: Plan, curvature: str | None = No
     _require_fitting(fit, plan)
     params = jackknifed(fit, plan.train.astype(np.float64), curvature)
     with jax.enable_x64(True):
-        values = np.asarray(_evaluated(fit.learner, fit.loss, fit.minimised, fit.fitted, fit.data.x, fit.data.y, params))
+        values = np.asarray(
+            _evaluated(fit.learner, fit.loss, fit.minimised, fit.fitted, fit.data.x, fit.data.y, params)
+        )
     distance = float(np.square(plan.train - 1.0).mean())
-    far = f"the weights differ from 1 by a mean square of {distance:.2g}, far for a first-order method; use newton_step, or retrain" if distance > _FAR else ""
+    far = (
+        f"the weights differ from 1 by a mean square of {distance:.2g}, far for a first-order method; "
+        "use newton_step, or retrain"
+        if distance > _FAR
+        else ""
+    )
     return _approximation(fit, plan, values, params, "Infinitesimal jackknife", "Giordano et al. 2019", far)
 
 
-def jackknifed(fit: FullFit, weights: Float[np.ndarray, "R N"], curvature: str | None = None) -> Float[np.ndarray, "R P"]:
-    """Free parameters [R, P] by the infinitesimal jackknife for any weights [R, N] of the cases, of one data set; see `infinitesimal_jackknife`.
+def jackknifed(
+    fit: FullFit, weights: Float[np.ndarray, "R N"], curvature: str | None = None
+) -> Float[np.ndarray, "R P"]:
+    """Free parameters [R, P] by the infinitesimal jackknife for any weights [R, N] of the cases, of one data set; see
+    `infinitesimal_jackknife`.
 
     Raises:
       ValueError: several data sets, weights for other cases, or a Hessian that is not positive definite.
     """
     if fit.data.sets is not None or weights.shape[-1] != fit.n:
-        raise ValueError(f"expected the fit to one data set and weights [R, {fit.n}], got {fit} and weights {list(weights.shape)}; choose one with fit[q], and weigh each of its cases")
+        raise ValueError(
+            f"expected the fit to one data set and weights [R, {fit.n}], got {fit} and weights "
+            f"{list(weights.shape)}; choose one with fit[q], and weigh each of its cases"
+        )
     return np.asarray(fit.params - (weights - 1) @ fit.gradients @ inverse(fit, curvature))
 
 
 def newton_step(fit: FullFit, plan: Plan, curvature: str | None = None) -> Approximation:
     """One Newton step from the fit to all cases towards the minimum of each row's weighted objective.
 
-    Exact for models that are linear in their parameters, with squared errors and a quadratic penalty, whatever the weights. On
-    leave-one-out it is the approximate leave-one-out of Rad & Maleki (2020, ALO) for generalized linear models (derived: one step changes the linear
-    predictor z_k by l'_k / l''_k h_k / (1 - h_k)). One system is solved for each row. For other models its error is of second order, like that of the
-    infinitesimal jackknife, and not always smaller.
+    Exact for models that are linear in their parameters, with squared errors and a quadratic penalty, whatever the
+    weights. On leave-one-out it is the approximate leave-one-out of Rad & Maleki (2020, ALO) for generalized linear
+    models (derived: one step changes the linear predictor z_k by l'_k / l''_k h_k / (1 - h_k)). One system is solved
+    for each row. For other models its error is of second order, like that of the infinitesimal jackknife, and not
+    always smaller.
 
-    Args, Returns, Raises: as for `infinitesimal_jackknife`; losses [R, N], and rows whose Hessian is not positive definite are marked as failed.
+    Args, Returns, Raises: as for `infinitesimal_jackknife`; losses [R, N], and rows whose Hessian is not positive
+      definite are marked as failed.
     """
     _require_fitting(fit, plan)
     kind = curvature_of(fit, curvature)
     with jax.enable_x64(True):
         psi = fit.jacobian.reshape(fit.n, -1, fit.p) * np.sqrt(2 / fit.ratio) if kind == "gauss_newton" else None
-        params = np.asarray(_stepped(fit.learner, fit.minimised, fit.fitted, fit.data.x, fit.data.y, fit.gradients, (fit.penalty_gradient, fit.penalty_hessian), psi, plan.train))
-        values = np.asarray(_evaluated(fit.learner, fit.loss, fit.minimised, fit.fitted, fit.data.x, fit.data.y, params))
+        params = np.asarray(
+            _stepped(
+                fit.learner,
+                fit.minimised,
+                fit.fitted,
+                fit.data.x,
+                fit.data.y,
+                fit.gradients,
+                (fit.penalty_gradient, fit.penalty_hessian),
+                psi,
+                plan.train,
+            )
+        )
+        values = np.asarray(
+            _evaluated(fit.learner, fit.loss, fit.minimised, fit.fitted, fit.data.x, fit.data.y, params)
+        )
     return _approximation(fit, plan, values, params, "One Newton step", "Rad & Maleki 2020", "")
 
 
 def unlearning(fit: FullFit, curvature: str | None = None) -> Result:
-    """Leave-one-out by linear unlearning: mean of l_k + g_k' (H - H_k)^-1 g_k, H_k the Hessian of case k (Hansen & Larsen 1996).
+    """Leave-one-out by linear unlearning: mean of l_k + g_k' (H - H_k)^-1 g_k, H_k the Hessian of case k (Hansen &
+    Larsen 1996).
 
-    With squared errors and Gauss-Newton's H it is the mean of e_k^2 (1 + h_k) / (1 - h_k), the recalled form, here derived as the loss of the left-out case
-    to first order in the step that unlearns it. So it follows the error for new targets at the same inputs, not leave-one-out, e_k^2 / (1 - h_k)^2.
-    With H in place of H - H_k it would be NIC.
+    With squared errors and Gauss-Newton's H it is the mean of e_k^2 (1 + h_k) / (1 - h_k), the recalled form, here
+    derived as the loss of the left-out case to first order in the step that unlearns it. So it follows the error for
+    new targets at the same inputs, not leave-one-out, e_k^2 / (1 - h_k)^2. With H in place of H - H_k it would be NIC.
 
     Args:
       fit: of `full_fit`, of one data set where `curvature` is "full".
@@ -120,13 +161,17 @@ def unlearning(fit: FullFit, curvature: str | None = None) -> Result:
     Returns:
       Result, [*Q], for curvature "full" [].
     Raises:
-      ValueError: a loss that is not a multiple of what the learner minimises, a Hessian that is not positive definite, or a leverage of 1.
+      ValueError: a loss that is not a multiple of what the learner minimises, a Hessian that is not positive definite,
+        or a leverage of 1.
     """
     require_ratio(fit, "linear unlearning")
     if curvature_of(fit, curvature) == "gauss_newton" and fit.jacobian.shape[-2] == 1:
         h = leverages(fit)
         if not np.all(h < 1 - 1e-9):
-            raise ValueError(f"expected leverages below 1, got {h.max():.6g}, a case without which the fit is not determined; use more cases or a penalty")
+            raise ValueError(
+                f"expected leverages below 1, got {h.max():.6g}, a case without which the fit is not "
+                "determined; use more cases or a penalty"
+            )
         change = fit.losses * 2 * h / (1 - h)
     else:
         weights = (1 - np.eye(fit.n)).astype(np.uint8)
@@ -134,22 +179,26 @@ def unlearning(fit: FullFit, curvature: str | None = None) -> Result:
         step.losses.g  # noqa: B018 - refuses failed rows
         moved = step.params - fit.params + inverse(fit, curvature) @ (fit.gradients.sum(-2) + fit.penalty_gradient)
         change = fit.ratio * np.einsum("np,np->n", fit.gradients, moved)
-    return result("Linear unlearning", "Hansen & Larsen 1996", FIXED_INPUTS, fit, np.asarray((fit.losses + change).mean(-1)))
+    return result(
+        "Linear unlearning", "Hansen & Larsen 1996", FIXED_INPUTS, fit, np.asarray((fit.losses + change).mean(-1))
+    )
 
 
 def against_retraining(key: Key, approximation: Approximation, share: float = 0.05, warm: bool = False) -> Result:
     """How far an approximation is from exact retraining, on a random share of its rows.
 
-    Rows are retrained by the learner with the key of the full fit, so that a network starts where that one did; it may still end in another minimum,
-    which no approximation foresees.
+    Rows are retrained by the learner with the key of the full fit, so that a network starts where that one did; it may
+    still end in another minimum, which no approximation foresees.
 
     Args:
       key: consumed; which rows.
       approximation: of `infinitesimal_jackknife` or `newton_step`.
       share: share of the rows that are retrained, 0 < share <= 1; at least one.
-      warm: retraining starts from the full fit, for learners whose `fit` takes a `start`; it then stays in that minimum.
+      warm: retraining starts from the full fit, for learners whose `fit` takes a `start`; it then stays in that
+        minimum.
     Returns:
-      Result: the median of |G approximate - G retrained|, [], with the largest such error, the median of |G retrained - G of the full fit|, which is
+      Result: the median of |G approximate - G retrained|, [], with the largest such error, the median of |G retrained
+        - G of the full fit|, which is
       what the approximation was for, and the number of rows as parts.
     Raises:
       ValueError: a share out of range, a failed row, or one whose retraining failed.
@@ -159,33 +208,81 @@ def against_retraining(key: Key, approximation: Approximation, share: float = 0.
     fit, losses = approximation.fit, approximation.losses
     some = np.sort(keys.generator(key).choice(losses.resamples, max(1, round(share * losses.resamples)), replace=False))
     with jax.enable_x64(True):
-        values, code = _retrained(fit.learner, fit.loss, row_key(fit.key, 0), fit.data.x, fit.data.y, losses.train[some], fit.minimised(fit.fitted)[0] if warm else None)
+        values, code = _retrained(
+            fit.learner,
+            fit.loss,
+            row_key(fit.key, 0),
+            fit.data.x,
+            fit.data.y,
+            losses.train[some],
+            fit.minimised(fit.fitted)[0] if warm else None,
+        )
         values, code = np.asarray(values), np.asarray(code)
     if code.any() or not np.isfinite(values).all():
-        raise ValueError(f"expected retraining to go well, got {int(np.sum((code > 0) | ~np.isfinite(values).all(-1)))} failed of {len(some)} rows for {fit.learner}; change the learner or the plan")
+        raise ValueError(
+            "expected retraining to go well, got "
+            f"{int(np.sum((code > 0) | ~np.isfinite(values).all(-1)))} failed of {len(some)} rows for "
+            f"{fit.learner}; change the learner or the plan"
+        )
     exact, before = (_means(each, losses.test[some]) for each in (values, np.broadcast_to(fit.losses, values.shape)))
     error = np.abs(losses.g[some] - exact)
     parts = {"largest": error.max(), "median_change": np.median(np.abs(exact - before)), "rows": float(len(some))}
-    method, target = f"Error of the {approximation.method.lower()} against retraining", "|G approximate - G retrained| of a row"
+    method, target = (
+        f"Error of the {approximation.method.lower()} against retraining",
+        "|G approximate - G retrained| of a row",
+    )
     arrays = {name: np.asarray(value, np.float64) for name, value in parts.items()}
-    return point(method, approximation.source, target, loss_unit(fit), repr(fit.learner), np.asarray(np.median(error)), parts=arrays, note=approximation.note)
+    return point(
+        method,
+        approximation.source,
+        target,
+        loss_unit(fit),
+        repr(fit.learner),
+        np.asarray(np.median(error)),
+        parts=arrays,
+        note=approximation.note,
+    )
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
-def _evaluated(learner: Any, loss: Any, minimised: Any, fitted: Any, x: Float[Any, "N D"], y: Float[Any, "N K"], params: Float[Any, "R P"]) -> Float[Any, "R N"]:
+def _evaluated(
+    learner: Any,
+    loss: Any,
+    minimised: Any,
+    fitted: Any,
+    x: Float[Any, "N D"],
+    y: Float[Any, "N K"],
+    params: Float[Any, "R P"],
+) -> Float[Any, "R N"]:
     predict: Callable[..., Any] = as_functions(learner, minimised, fitted)[1]
     return mapped(lambda vector: loss(y, predict(vector, x)), params, _ROWS_AT_ONCE)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _stepped(learner: Any, minimised: Any, fitted: Any, x: Any, y: Any, gradients: Float[Any, "N P"], penalty: Any, psi: Any, train: UInt8[Any, "R N"]) -> Float[Any, "R P"]:
-    """Parameters after one Newton step, NaN where the Hessian is not positive definite; from psi [N, K, P], or from exact second derivatives."""
+def _stepped(
+    learner: Any,
+    minimised: Any,
+    fitted: Any,
+    x: Any,
+    y: Any,
+    gradients: Float[Any, "N P"],
+    penalty: Any,
+    psi: Any,
+    train: UInt8[Any, "R N"],
+) -> Float[Any, "R P"]:
+    """Parameters after one Newton step, NaN where the Hessian is not positive definite; from psi [N, K, P], or from
+    exact second derivatives.
+    """
     vector, _, cost = as_functions(learner, minimised, fitted)
     gradient, hessian = penalty
 
     def row(train):
         w = train.astype(x.dtype)
-        losses = jax.hessian(lambda v: jnp.sum(w * cost(v, x, y)[0]))(vector) if psi is None else jnp.einsum("n,nka,nkb->ab", w, psi, psi)
+        losses = (
+            jax.hessian(lambda v: jnp.sum(w * cost(v, x, y)[0]))(vector)
+            if psi is None
+            else jnp.einsum("n,nka,nkb->ab", w, psi, psi)
+        )
         whole = losses + hessian
         scale = jnp.sqrt(jnp.diagonal(whole))
         factor = jnp.linalg.cholesky(whole / scale[:, None] / scale[None])
@@ -197,7 +294,9 @@ def _stepped(learner: Any, minimised: Any, fitted: Any, x: Any, y: Any, gradient
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _retrained(learner: Any, loss: Any, key: Any, x: Any, y: Any, train: UInt8[Any, "R N"], start: Any) -> tuple[Float[Any, "R N"], Any]:
+def _retrained(
+    learner: Any, loss: Any, key: Any, x: Any, y: Any, train: UInt8[Any, "R N"], start: Any
+) -> tuple[Float[Any, "R N"], Any]:
     def row(train):
         params = learner.fit(key, x, y, train.astype(x.dtype), **({} if start is None else {"start": start}))
         code = learner.failure(params) if hasattr(learner, "failure") else jnp.zeros((), jnp.int32)
@@ -206,12 +305,22 @@ def _retrained(learner: Any, loss: Any, key: Any, x: Any, y: Any, train: UInt8[A
     return mapped(row, train, _ROWS_AT_ONCE)
 
 
-def _approximation(fit: FullFit, plan: Plan, values: Float[np.ndarray, "R N"], params: Float[np.ndarray, "R P"], method: str, source: str, note: str) -> Approximation:
+def _approximation(
+    fit: FullFit,
+    plan: Plan,
+    values: Float[np.ndarray, "R N"],
+    params: Float[np.ndarray, "R P"],
+    method: str,
+    source: str,
+    note: str,
+) -> Approximation:
     finite = np.asarray(np.all(np.isfinite(values), axis=-1))
     test, train = (_means(np.where(finite[:, None], values, np.nan), weights) for weights in (plan.test, plan.train))
     name = f"{fit.learner!r} by {method[0].lower()}{method[1:]}"
     reasons = ("the Hessian of its training cases is not positive definite, or a loss is not finite",)
-    losses = Losses(test, train, plan, name, loss_unit(fit).removesuffix(" loss"), (~finite).astype(np.uint8), reasons, values)
+    losses = Losses(
+        test, train, plan, name, loss_unit(fit).removesuffix(" loss"), (~finite).astype(np.uint8), reasons, values
+    )
     return Approximation(losses, params, method, source, fit, "; ".join(filter(None, (fit.note, note))))
 
 
@@ -221,7 +330,12 @@ def _means(values: Float[np.ndarray, "R N"], weights: UInt8[np.ndarray, "R N"]) 
 
 def _require_fitting(fit: FullFit, plan: Plan) -> None:
     if fit.data.sets is not None or plan.sets is not None:
-        raise ValueError("expected the fit to one data set and a plan for one, got several; choose one with fit[q] and plan[q]")
+        raise ValueError(
+            "expected the fit to one data set and a plan for one, got several; choose one with fit[q] and plan[q]"
+        )
     plan.checked()
     if plan.n != fit.n:
-        raise ValueError(f"expected a plan for the {fit.n} cases of the fit, got one for {plan.n} ({plan.scheme}); make the plan with n={fit.n}")
+        raise ValueError(
+            f"expected a plan for the {fit.n} cases of the fit, got one for {plan.n} ({plan.scheme}); "
+            f"make the plan with n={fit.n}"
+        )

@@ -1,4 +1,6 @@
-"""The law of the generalization error G of fits to other data sets of the same size: chi-squared, weighted chi-squared, and exact."""
+"""The law of the generalization error G of fits to other data sets of the same size: chi-squared, weighted
+chi-squared, and exact.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from jaxtyping import Float
 
 from jaxgen.algebraic.criteria import Numbers, has_intercept, nic, require_plain, result
 from jaxgen.algebraic.fit import FullFit, curvature_of, inverse, moments, require_ratio
-from jaxgen.result import Result
+from jaxgen.types.result import Result
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,9 @@ class WeightedChi2:
 
     def __post_init__(self):
         if not (len(self.weights) and np.all(np.isfinite(self.weights)) and np.all(self.weights >= 0)):
-            raise ValueError(f"expected weights of at least 0, got {self.weights}; give one finite weight per squared normal number")
+            raise ValueError(
+                f"expected weights of at least 0, got {self.weights}; give one finite weight per squared normal number"
+            )
 
     @property
     def mean(self) -> float:
@@ -59,17 +63,19 @@ class WeightedChi2:
     def _tails(self, x: float) -> tuple[float, float]:
         """Probabilities of at most and of more than x, the smaller one to about ten digits.
 
-        Imhof's (1961) inversion of the characteristic function, on a path through the saddle point that bends away from the singularities (after
-        Rice 1980): along it the integrand falls exponentially, even for a single weight.
+        Imhof's (1961) inversion of the characteristic function, on a path through the saddle point that bends away
+        from the singularities (after Rice 1980): along it the integrand falls exponentially, even for a single weight.
         """
         largest = self.weights.max()
         if x <= 0 or largest == 0:
             return float(x >= 0 and largest == 0), float(x < 0 or largest > 0)
         weights, x = self.weights[self.weights > 1e-15 * largest] / largest, x / largest
         upper, m = x > weights.sum(), len(weights)
-        # The path passes between the pole at 0 and the branch points above 0 for the upper tail, below 0 for the lower one.
+        # The path passes between the pole at 0 and the branch points above 0 for the upper tail, below 0 for the lower
+        # one.
         saddle = _root(
-            lambda s: np.sum(weights / (1 - 2 * weights * s)) - x - 1 / s, *((1 / (2 * m + 4), 0.5 * (1 - 1 / (x + 5))) if upper else (-1.1 * (m / 2 + 1) / x, -0.5 / x))
+            lambda s: np.sum(weights / (1 - 2 * weights * s)) - x - 1 / s,
+            *((1 / (2 * m + 4), 0.5 * (1 - 1 / (x + 5))) if upper else (-1.1 * (m / 2 + 1) / x, -0.5 / x)),
         )
         inside = weights / (1 - 2 * weights * saddle)
         second, third = np.sum(2 * inside**2) + saddle**-2, np.sum(8 * inside**3) - 2 * saddle**-3
@@ -103,9 +109,11 @@ def chi2_law(noise: float | Float[np.ndarray, "*Q"], cases: int, parameters: int
 
 
 def f_law(noise: float | Float[np.ndarray, "*Q"], cases: int, parameters: int) -> Any:
-    """The exact law of G of least squares on independent Gaussian inputs of mean 0, without an intercept: noise (1 + P / (N - P + 1) F(P, N - P + 1)).
+    """The exact law of G of least squares on independent Gaussian inputs of mean 0, without an intercept: noise (1 + P
+    / (N - P + 1) F(P, N - P + 1)).
 
-    Derived: (G - noise) / noise is z'W^-1 z with a standard normal z [P] and an independent Wishart matrix W of N degrees of freedom, Hotelling's T^2 / N.
+    Derived: (G - noise) / noise is z'W^-1 z with a standard normal z [P] and an independent Wishart matrix W of N
+      degrees of freedom, Hotelling's T^2 / N.
     The inputs' covariance and the true weights have no influence.
 
     Args:
@@ -123,11 +131,13 @@ def f_law(noise: float | Float[np.ndarray, "*Q"], cases: int, parameters: int) -
 def weights_of(fit: FullFit, curvature: str | None = None) -> Float[np.ndarray, "*Q P"]:
     """Weights [*Q, P] with which G is the least loss + sum_i weight_i chi2_1, to first order (Poncet 1996; derived).
 
-    Half the eigenvalues of the mean Hessian of the losses times the covariance H^-1 (sum_k g_k g_k') H^-1 of the parameters, the g_k centred and H with the penalty.
-    What a penalty adds linearly in the parameters' errors is of smaller order and left out.
+    Half the eigenvalues of the mean Hessian of the losses times the covariance H^-1 (sum_k g_k g_k') H^-1 of the
+    parameters, the g_k centred and H with the penalty. What a penalty adds linearly in the parameters' errors is of
+    smaller order and left out.
 
     Raises:
-      ValueError: a loss that is not a multiple of what the learner minimises, or a Hessian that is not positive definite.
+      ValueError: a loss that is not a multiple of what the learner minimises, or a Hessian that is not positive
+        definite.
     """
     require_ratio(fit, "the law of G")
     losses = fit.hessian if curvature_of(fit, curvature) == "full" else 2 * moments(fit) / fit.ratio[..., None, None]
@@ -144,9 +154,11 @@ def fractile(fit: FullFit, level: float = 0.95, law: str = "weighted", curvature
     Args:
       fit: of `full_fit`.
       level: the probability.
-      law: "weighted", chi-squared with the weights of `weights_of` above a least loss such that its mean is NIC; for least squares with a complete
-        model "chi2", its asymptotic law, or "f", the exact one on Gaussian inputs. Both take N S_N / (N - P) for the noise, whose own error is ignored.
-      curvature: of "weighted": None for "gauss_newton" where squared errors are minimised and "full" elsewhere, or one of them.
+      law: "weighted", chi-squared with the weights of `weights_of` above a least loss such that its mean is NIC; for
+        least squares with a complete model "chi2", its asymptotic law, or "f", the exact one on Gaussian inputs. Both
+        take N S_N / (N - P) for the noise, whose own error is ignored.
+      curvature: of "weighted": None for "gauss_newton" where squared errors are minimised and "full" elsewhere, or one
+        of them.
     Returns:
       Result, [*Q], with the mean of the law as a part.
     Raises:
@@ -162,7 +174,9 @@ def fractile(fit: FullFit, level: float = 0.95, law: str = "weighted", curvature
         raise ValueError(f"expected law='weighted', 'chi2' or 'f', got {law!r}; choose one of them")
     require_plain(fit, f"the {law} law")
     if law == "f" and has_intercept(fit):
-        raise ValueError(f"expected a model without an intercept for the exact law, got {fit.learner}; use law='chi2' or 'weighted'")
+        raise ValueError(
+            f"expected a model without an intercept for the exact law, got {fit.learner}; use law='chi2' or 'weighted'"
+        )
     chosen = (chi2_law if law == "chi2" else f_law)(fit.n * fit.apparent / (fit.n - fit.p), fit.n, fit.p)
     source = "Larsen & Hansen 1995" if law == "chi2" else "Hotelling 1931"
     return _fractile(fit, level, f"{law} law", source, np.asarray(chosen.ppf(level)), np.asarray(chosen.mean()))
@@ -184,4 +198,7 @@ def _require_level(level: float) -> None:
 
 def _require_counts(cases: int, parameters: int) -> None:
     if not 1 <= parameters <= cases:
-        raise ValueError(f"expected between 1 and {cases} parameters for {cases} cases, got {parameters}; the law needs as many cases as parameters")
+        raise ValueError(
+            f"expected between 1 and {cases} parameters for {cases} cases, got {parameters}; "
+            "the law needs as many cases as parameters"
+        )

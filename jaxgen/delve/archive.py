@@ -1,7 +1,9 @@
-"""Results on disk: what every method predicted for every test case, so that methods of today are paired with those of other years.
+"""Results on disk: what every method predicted for every test case, so that methods of today are paired with those of
+other years.
 
-A folder: PROTOTASK/prototask.npz has the cases and their division, PROTOTASK/SIZE/METHOD.npz what a method did on one task. Each file
-holds arrays and a manifest in JSON, and appears under its name only when complete. Axes: I instances, J test cases each.
+A folder: PROTOTASK/prototask.npz has the cases and their division, PROTOTASK/SIZE/METHOD.npz what a method did on one
+task. Each file holds arrays and a manifest in JSON, and appears under its name only when complete. Axes: I instances,
+J test cases each.
 """
 
 import json
@@ -55,13 +57,22 @@ class Archive:
             folder.mkdir(parents=True, exist_ok=True)
             mark.write_text(json.dumps({"format": _FORMAT}) + "\n")
         if not folder.exists():
-            raise FileNotFoundError(f"expected an archive of results, got {folder}, which does not exist; check the path, or make one with delve.run")
+            raise FileNotFoundError(
+                f"expected an archive of results, got {folder}, which does not exist; "
+                "check the path, or make one with delve.run"
+            )
         try:
             found = json.loads(mark.read_text())["format"]
         except (OSError, ValueError, KeyError, TypeError):
-            raise ValueError(f"expected an archive of results, or a new folder, got {folder}, which has no {_MARK}; choose another folder") from None
+            raise ValueError(
+                f"expected an archive of results, or a new folder, got {folder}, which has no {_MARK}; "
+                "choose another folder"
+            ) from None
         if found != _FORMAT:
-            raise ValueError(f"expected an archive of format {_FORMAT}, got {found} in {folder}; read it with the version of jaxgen that wrote it")
+            raise ValueError(
+                f"expected an archive of format {_FORMAT}, got {found} in {folder}; "
+                "read it with the version of jaxgen that wrote it"
+            )
         return cls(folder)
 
     def prototasks(self) -> tuple[str, ...]:
@@ -75,12 +86,33 @@ class Archive:
           ValueError: there is none of this name, or its file is damaged.
         """
         if name not in self.prototasks():
-            raise ValueError(f"expected a prototask among {', '.join(self.prototasks()) or 'none'} of {self.path}, got {name!r}; check the name")
+            raise ValueError(
+                f"expected a prototask among {', '.join(self.prototasks()) or 'none'} of {self.path}, got "
+                f"{name!r}; check the name"
+            )
         manifest, arrays = _read(self.path / name / "prototask.npz")
-        data = Data(arrays["x"], arrays["y"], tuple(manifest["names"]), manifest["target"], manifest["task"], tuple(manifest["classes"]))
+        data = Data(
+            arrays["x"],
+            arrays["y"],
+            tuple(manifest["names"]),
+            manifest["target"],
+            manifest["task"],
+            tuple(manifest["classes"]),
+        )
         if store.checksum(data) != manifest["sha256"]:
-            raise ValueError(f"expected the cases with SHA-256 {manifest['sha256'][:12]}, got others in {self.path / name}; restore the file")
-        return Prototask(name, data, tuple(manifest["sizes"]), manifest["instances"], manifest["test_cases"], manifest["common"], manifest["origin"])
+            raise ValueError(
+                f"expected the cases with SHA-256 {manifest['sha256'][:12]}, got others in "
+                f"{self.path / name}; restore the file"
+            )
+        return Prototask(
+            name,
+            data,
+            tuple(manifest["sizes"]),
+            manifest["instances"],
+            manifest["test_cases"],
+            manifest["common"],
+            manifest["origin"],
+        )
 
     def add_prototask(self, prototask: Prototask) -> None:
         """Stores the cases of a prototask, x [N, D] and y [N, K]; nothing to do if they are here.
@@ -98,11 +130,15 @@ class Archive:
         store.write(file, manifest, {"x": prototask.data.x, "y": prototask.data.y})
 
     def manifest(self, prototask: str, size: int, method: str) -> dict[str, Any] | None:
-        """What is known of a result: method and learner as code, checksum of the data, seed, versions, ...; None if it is not here."""
+        """What is known of a result: method and learner as code, checksum of the data, seed, versions, ...; None if it
+        is not here.
+        """
         file = self._file(prototask, size, method)
         return _read(file)[0] if file.exists() else None
 
-    def add(self, prototask: str, size: int, method: str, losses: Losses, seed: int, about: Mapping[str, Any] | None = None) -> None:
+    def add(
+        self, prototask: str, size: int, method: str, losses: Losses, seed: int, about: Mapping[str, Any] | None = None
+    ) -> None:
         """Stores a result.
 
         Args:
@@ -119,15 +155,46 @@ class Archive:
         task = self.prototask(prototask)
         plan = task.plan(size)
         if not NAME.fullmatch(method):
-            raise ValueError(f"expected a method's name of letters, digits, '.', '-' and '_', got {method!r}; choose another")
-        if losses.plan.scheme != plan.scheme or losses.test.shape != plan.test.shape or not np.array_equal(losses.test, plan.test):
-            raise ValueError(f"expected losses of the plan {plan.scheme}, got {losses.plan.scheme}; assess with the plan of the prototask")
+            raise ValueError(
+                f"expected a method's name of letters, digits, '.', '-' and '_', got {method!r}; choose another"
+            )
+        if (
+            losses.plan.scheme != plan.scheme
+            or losses.test.shape != plan.test.shape
+            or not np.array_equal(losses.test, plan.test)
+        ):
+            raise ValueError(
+                f"expected losses of the plan {plan.scheme}, got {losses.plan.scheme}; "
+                "assess with the plan of the prototask"
+            )
         if losses.values is None or losses.predictions is None:
-            raise ValueError("expected losses with the predictions of every case, got losses without; assess with keep='predictions'")
-        manifest = {"method": method, "learner": losses.learner, "prototask": prototask, "size": size, "sha256": task.checksum, "scheme": plan.scheme, "loss": losses.loss}
-        manifest |= {"seed": seed, "reasons": losses.reasons, "precision": str(losses.values.dtype), **_versions(), **(about or {})}
-        arrays = {"losses": losses.values[plan.test > 0].reshape(plan.resamples, -1), "train_mean": losses.train_mean, "failure": losses.failure}
-        arrays["predictions"] = losses.predictions[plan.test > 0].reshape(plan.resamples, -1, losses.predictions.shape[-1])
+            raise ValueError(
+                "expected losses with the predictions of every case, got losses without; assess with keep='predictions'"
+            )
+        manifest = {
+            "method": method,
+            "learner": losses.learner,
+            "prototask": prototask,
+            "size": size,
+            "sha256": task.checksum,
+            "scheme": plan.scheme,
+            "loss": losses.loss,
+        }
+        manifest |= {
+            "seed": seed,
+            "reasons": losses.reasons,
+            "precision": str(losses.values.dtype),
+            **_versions(),
+            **(about or {}),
+        }
+        arrays = {
+            "losses": losses.values[plan.test > 0].reshape(plan.resamples, -1),
+            "train_mean": losses.train_mean,
+            "failure": losses.failure,
+        }
+        arrays["predictions"] = losses.predictions[plan.test > 0].reshape(
+            plan.resamples, -1, losses.predictions.shape[-1]
+        )
         file = self._file(prototask, size, method)
         file.parent.mkdir(parents=True, exist_ok=True)
         store.write(file, manifest, arrays | {f"info/{name}": value for name, value in losses.info.items()})
@@ -147,12 +214,22 @@ class Archive:
         return [self._losses(prototask, size, method, plan, checksum) for method in methods]
 
     def results(self, prototask: str = "*") -> pd.DataFrame:
-        """One row a result, of one prototask or all: prototask, size, method, instances, how many of them failed, mean loss, and all of its manifest."""
+        """One row a result, of one prototask or all: prototask, size, method, instances, how many of them failed, mean
+        loss, and all of its manifest.
+        """
         rows = []
-        for file in sorted(self.path.glob(f"{prototask}/*/*.npz"), key=lambda file: (file.parts[-3], int(file.parts[-2]), file.name)):
+        for file in sorted(
+            self.path.glob(f"{prototask}/*/*.npz"), key=lambda file: (file.parts[-3], int(file.parts[-2]), file.name)
+        ):
             manifest, arrays = _read(file)
-            numbers = {"instances": len(arrays["failure"]), "failed": int((arrays["failure"] > 0).sum()), "mean": float(np.mean(arrays["losses"], dtype=np.float64))}
-            rows.append({**{name: manifest.pop(name) for name in ("prototask", "size", "method")}, **numbers, **manifest})
+            numbers = {
+                "instances": len(arrays["failure"]),
+                "failed": int((arrays["failure"] > 0).sum()),
+                "mean": float(np.mean(arrays["losses"], dtype=np.float64)),
+            }
+            rows.append(
+                {**{name: manifest.pop(name) for name in ("prototask", "size", "method")}, **numbers, **manifest}
+            )
         return pd.DataFrame(rows)
 
     def merge(self, other: "Archive") -> list[str]:
@@ -167,14 +244,20 @@ class Archive:
         Raises:
           ValueError: different prototasks or methods of the same name.
         """
-        files = [file.relative_to(other.path) for file in (*sorted(other.path.glob("*/prototask.npz")), *sorted(other.path.glob("*/*/*.npz")))]
+        files = [
+            file.relative_to(other.path)
+            for file in (*sorted(other.path.glob("*/prototask.npz")), *sorted(other.path.glob("*/*/*.npz")))
+        ]
         for file in files:
             if (self.path / file).exists():
                 mine, theirs = (_read(folder / file)[0] for folder in (self.path, other.path))
                 if file.name == "prototask.npz":
                     self._require_same(file.parent.name, mine, theirs)
                 elif trouble := different(mine, theirs):
-                    raise ValueError(f"expected the same results under the same name, got {file} with another {trouble}; rename one of the methods")
+                    raise ValueError(
+                        f"expected the same results under the same name, got {file} with another {trouble}; "
+                        "rename one of the methods"
+                    )
         new = [file for file in files if not (self.path / file).exists()]
         for file in new:
             (self.path / file).parent.mkdir(parents=True, exist_ok=True)
@@ -186,17 +269,36 @@ class Archive:
     def _losses(self, prototask: str, size: int, method: str, plan: Any, checksum: str) -> Losses:
         file = self._file(prototask, size, method)
         if not file.exists():
-            raise ValueError(f"expected a result of {method} on {prototask} with {size} training cases, got none in {self.path}; run it first")
+            raise ValueError(
+                f"expected a result of {method} on {prototask} with {size} training cases, got none in "
+                f"{self.path}; run it first"
+            )
         manifest, arrays = _read(file)
         if manifest["sha256"] != checksum or manifest["scheme"] != plan.scheme:
-            raise ValueError(f"expected a result on the cases and the plan of {prototask}, got one on others in {file}; run {method} again in another archive")
+            raise ValueError(
+                f"expected a result on the cases and the plan of {prototask}, got one on others in {file}; "
+                f"run {method} again in another archive"
+            )
         shape, test = plan.test.shape, plan.test > 0
         values = np.full(shape, np.nan, arrays["losses"].dtype)
         predictions = np.full((*shape, arrays["predictions"].shape[-1]), np.nan, arrays["predictions"].dtype)
-        values[test], predictions[test] = arrays["losses"].ravel(), arrays["predictions"].reshape(-1, predictions.shape[-1])
+        values[test], predictions[test] = (
+            arrays["losses"].ravel(),
+            arrays["predictions"].reshape(-1, predictions.shape[-1]),
+        )
         means = arrays["losses"].mean(-1, dtype=np.float64), arrays["train_mean"]
         info = {name.removeprefix("info/"): value for name, value in arrays.items() if name.startswith("info/")}
-        return Losses(*means, plan, manifest["learner"], manifest["loss"], arrays["failure"], tuple(manifest["reasons"]), values, info, predictions=predictions)
+        return Losses(
+            *means,
+            plan,
+            manifest["learner"],
+            manifest["loss"],
+            arrays["failure"],
+            tuple(manifest["reasons"]),
+            values,
+            info,
+            predictions=predictions,
+        )
 
     def _file(self, prototask: str, size: int, method: str) -> Path:
         return self.path / prototask / str(size) / f"{method}.npz"
@@ -205,19 +307,38 @@ class Archive:
         for what in ("sha256", "instances", "test_cases", "common"):
             if mine[what] != theirs[what]:
                 got = f"{what}={theirs[what]}" if what != "sha256" else "other cases"
-                raise ValueError(f"expected the prototask {name} that is in {self.path}, got one of the same name with {got}; give it another name, or use another archive")
+                raise ValueError(
+                    f"expected the prototask {name} that is in {self.path}, got one of the same name with {got}; "
+                    "give it another name, or use another archive"
+                )
 
 
 def different(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
-    """What differs first between two manifests that should be of one method on one task: learner, seed, ...; empty if nothing."""
+    """What differs first between two manifests that should be of one method on one task: learner, seed, ...; empty if
+    nothing.
+    """
     return next((f"{name} ({theirs[name]}, not {mine[name]})" for name in _SAME if mine[name] != theirs[name]), "")
 
 
 def _described(prototask: Prototask) -> dict[str, Any]:
     """The manifest of a prototask."""
     data = prototask.data.checked()
-    kept = {"sizes": prototask.sizes, "instances": prototask.instances, "test_cases": prototask.test_cases, "common": prototask.common, "origin": prototask.origin}
-    return {"names": data.names, "target": data.target, "task": data.task, "classes": data.classes, "sha256": prototask.checksum, **kept, **_versions()}
+    kept = {
+        "sizes": prototask.sizes,
+        "instances": prototask.instances,
+        "test_cases": prototask.test_cases,
+        "common": prototask.common,
+        "origin": prototask.origin,
+    }
+    return {
+        "names": data.names,
+        "target": data.target,
+        "task": data.task,
+        "classes": data.classes,
+        "sha256": prototask.checksum,
+        **kept,
+        **_versions(),
+    }
 
 
 def _versions() -> dict[str, str]:
@@ -228,4 +349,6 @@ def _read(file: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
         return store.read(file)
     except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile):
-        raise ValueError(f"expected a complete file of an archive of results, got {file}, which cannot be read; restore or remove it") from None
+        raise ValueError(
+            f"expected a complete file of an archive of results, got {file}, which cannot be read; restore or remove it"
+        ) from None

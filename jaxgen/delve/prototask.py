@@ -47,7 +47,9 @@ class Prototask:
           ValueError: the name is none for a file, there are several data sets, or too few cases.
         """
         if not NAME.fullmatch(self.name):
-            raise ValueError(f"expected a prototask's name of letters, digits, '.', '-' and '_', got {self.name!r}; choose another")
+            raise ValueError(
+                f"expected a prototask's name of letters, digits, '.', '-' and '_', got {self.name!r}; choose another"
+            )
         if self.data.sets is not None:
             raise ValueError(f"expected one data set for a prototask, got {self.data.sets}; choose one, as in data[0]")
         return resample.task_instances(self.data.n, size, self.instances, self.test_cases, self.common)
@@ -58,7 +60,15 @@ class Prototask:
         return store.checksum(self.data)
 
 
-def simulated(family: str, inputs: int = 8, linearity: str = "n", noise: str = "m", seed: int = 0, cases: int = CASES, sizes: Sequence[int] = SIZES) -> Prototask:
+def simulated(
+    family: str,
+    inputs: int = 8,
+    linearity: str = "n",
+    noise: str = "m",
+    seed: int = 0,
+    cases: int = CASES,
+    sizes: Sequence[int] = SIZES,
+) -> Prototask:
     """A prototask of one of DELVE's families, made by a simulator of `jaxgen.simulate`.
 
     The numbers are rounded to six decimals, as in DELVE's files: so other processors and versions make the same cases.
@@ -80,5 +90,8 @@ def simulated(family: str, inputs: int = 8, linearity: str = "n", noise: str = "
         raise ValueError(f"expected a family among {', '.join(FAMILIES)}, got {family!r}; choose one")
     made = FAMILIES[family](jax.random.key(seed), cases, inputs=inputs, linearity=linearity, noise=noise)
     data = replace(made.data, x=np.round(made.data.x, _DECIMALS), y=np.round(made.data.y, _DECIMALS))
-    origin = f"simulate.{family}(jax.random.key({seed}), {cases}, inputs={inputs}, linearity={linearity!r}, noise={noise!r}), rounded to {_DECIMALS} decimals"
+    origin = (
+        f"simulate.{family}(jax.random.key({seed}), {cases}, inputs={inputs}, "
+        f"linearity={linearity!r}, noise={noise!r}), rounded to {_DECIMALS} decimals"
+    )
     return Prototask(made.name, data.checked(), tuple(sizes), origin=origin)

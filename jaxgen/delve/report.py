@@ -8,10 +8,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from jaxgen import loss, plot, store
+from jaxgen import loss, store
+from jaxgen.delve.analysis import TaskComparison, analyse, standard_loss
 from jaxgen.delve.archive import Archive
+from jaxgen.delve.figure import task_figure
 from jaxgen.delve.methods import METHODS
-from jaxgen.stats import compare
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,21 +26,23 @@ class Compared:
     """
 
     prototask: str
-    tasks: tuple[compare.TaskComparison, ...]
+    tasks: tuple[TaskComparison, ...]
     left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join([self.prototask, *map(str, self.tasks), *(f"left out: {reason}" for reason in self.left_out)])
 
 
-def compared(archive: Archive, prototask: str, methods: Sequence[str] | None = None, sizes: Sequence[int] | None = None) -> Compared:
+def compared(
+    archive: Archive, prototask: str, methods: Sequence[str] | None = None, sizes: Sequence[int] | None = None
+) -> Compared:
     """Compares methods on all tasks of a prototask for which there are results.
 
     Args:
       archive: where the results are.
       prototask: its name.
-      methods: names, in the order of the columns; None takes all, DELVE's own first. A method that has not run on all of these sizes, or that failed
-        on an instance, is left out and said to be.
+      methods: names, in the order of the columns; None takes all, DELVE's own first. A method that has not run on all
+        of these sizes, or that failed on an instance, is left out and said to be.
       sizes: training cases; None takes all sizes of which there are results.
     Returns:
       Compared, of L methods.
@@ -52,26 +55,38 @@ def compared(archive: Archive, prototask: str, methods: Sequence[str] | None = N
     for what, wanted in (("method", methods), ("size", sizes)):
         unknown = [one for one in wanted or () if one not in set(results[what])]
         if unknown:
-            raise ValueError(f"expected a {what} among {', '.join(map(str, sorted(set(results[what]))))} for {prototask}, got {unknown[0]}; run it first")
+            raise ValueError(
+                f"expected a {what} among {', '.join(map(str, sorted(set(results[what]))))} for {prototask}, "
+                f"got {unknown[0]}; run it first"
+            )
     chosen = sorted(set(results["size"])) if sizes is None else sorted(sizes)
     own = list(METHODS)
-    names = sorted(set(results["method"]), key=lambda name: (own.index(name) if name in own else len(own), name)) if methods is None else list(methods)
+    names = (
+        sorted(set(results["method"]), key=lambda name: (own.index(name) if name in own else len(own), name))
+        if methods is None
+        else list(methods)
+    )
     table = results.loc[results["size"].isin(chosen)].set_index(["method", "size"])
     reasons = {name: _trouble(table, name, chosen) for name in names}
     good = tuple(name for name in names if not reasons[name])
     if not good:
-        raise ValueError(f"expected a method that has run without failure on {prototask} with {', '.join(map(str, chosen))} cases, got none ({'; '.join(reasons.values())}); run one")
+        raise ValueError(
+            f"expected a method that has run without failure on {prototask} with "
+            f"{', '.join(map(str, chosen))} cases, got none ({'; '.join(reasons.values())}); run one"
+        )
     y = archive.prototask(prototask).data.y
     tasks = []
     for size in chosen:
         losses = archive.task_losses(prototask, size, good)
         standardised = losses[0].loss in (loss.squared.__name__, loss.absolute.__name__, loss.zero_one.__name__)
-        standard = compare.standard_loss(y, losses[0].plan, losses[0].loss) if standardised else None
-        tasks.append(compare.task(losses, standard, good))
+        standard = standard_loss(y, losses[0].plan, losses[0].loss) if standardised else None
+        tasks.append(analyse(losses, standard, good))
     return Compared(prototask, tuple(tasks), tuple(reason for reason in reasons.values() if reason))
 
 
-def all_compared(archive: Archive, methods: Sequence[str] | None = None, prototasks: Sequence[str] | None = None) -> list[Compared]:
+def all_compared(
+    archive: Archive, methods: Sequence[str] | None = None, prototasks: Sequence[str] | None = None
+) -> list[Compared]:
     """The comparisons of all prototasks, each of the L methods that have run on it.
 
     Args:
@@ -87,9 +102,17 @@ def all_compared(archive: Archive, methods: Sequence[str] | None = None, protota
     unknown = [method for method in methods or () if not any(method in names for names in run.values())]
     if unknown or not run:
         known = ", ".join(sorted(set().union(*run.values()))) or "none"
-        raise ValueError(f"expected methods among those that have run ({known}), got {unknown[0] if unknown else 'an empty archive'}; run it first")
+        raise ValueError(
+            f"expected methods among those that have run ({known}), got "
+            f"{unknown[0] if unknown else 'an empty archive'}; run it first"
+        )
     chosen = [name for name in run if methods is None or run[name] & set(methods)] if prototasks is None else prototasks
-    return [compared(archive, name, None if methods is None else [method for method in methods if method in run.get(name, ())]) for name in chosen]
+    return [
+        compared(
+            archive, name, None if methods is None else [method for method in methods if method in run.get(name, ())]
+        )
+        for name in chosen
+    ]
 
 
 def page(comparisons: Sequence[Compared]) -> str:
@@ -98,15 +121,31 @@ def page(comparisons: Sequence[Compared]) -> str:
 
 
 def tables(comparisons: Sequence[Compared]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Losses, one row for each prototask, size and method; and pairs, one row for each two methods, with p-values raw and adjusted."""
+    """Losses, one row for each prototask, size and method; and pairs, one row for each two methods, with p-values raw
+    and adjusted.
+    """
     losses = [task.to_frame().assign(prototask=one.prototask) for one in comparisons for task in one.tasks]
-    pairs = [task.pairs.to_frame().assign(prototask=one.prototask, size=task.size) for one in comparisons for task in one.tasks if len(task.pairs.first)]
+    pairs = [
+        task.pairs.to_frame().assign(prototask=one.prototask, size=task.size)
+        for one in comparisons
+        for task in one.tasks
+        if len(task.pairs.first)
+    ]
     keys = ["prototask", "size"]
-    return _first(pd.concat(losses, ignore_index=True), keys), _first(pd.concat(pairs, ignore_index=True), keys) if pairs else pd.DataFrame(columns=keys)
+    return _first(pd.concat(losses, ignore_index=True), keys), _first(
+        pd.concat(pairs, ignore_index=True), keys
+    ) if pairs else pd.DataFrame(columns=keys)
 
 
-def write_report(archive: Archive, out: str | Path, methods: Sequence[str] | None = None, prototasks: Sequence[str] | None = None, adjusted: bool = False) -> Path:
-    """Writes the report of an archive to a new folder: report.txt, losses.csv, pairs.csv, results.csv (every manifest) and a figure for each prototask.
+def write_report(
+    archive: Archive,
+    out: str | Path,
+    methods: Sequence[str] | None = None,
+    prototasks: Sequence[str] | None = None,
+    adjusted: bool = False,
+) -> Path:
+    """Writes the report of an archive to a new folder: report.txt, losses.csv, pairs.csv, results.csv (every manifest)
+    and a figure for each prototask.
 
     Args:
       archive: where the results are.
@@ -129,7 +168,7 @@ def write_report(archive: Archive, out: str | Path, methods: Sequence[str] | Non
             table.to_csv(folder / f"{name}.csv", index=False)
         for one in found:
             standardised = not any(np.isnan(task.standard) for task in one.tasks)
-            figure = plot.delve(one.tasks, one.prototask, adjusted, standardised)
+            figure = task_figure(one.tasks, one.prototask, adjusted, standardised)
             figure.savefig(folder / f"{one.prototask}.png", dpi=200)
             plt.close(figure)
     return out
@@ -140,7 +179,11 @@ def _trouble(table: pd.DataFrame, name: str, sizes: Sequence[int]) -> str:
     missing = [size for size in sizes if (name, size) not in table.index]
     if missing:
         return f"{name}, which has not run with {', '.join(map(str, missing))} cases"
-    failed = [f"{int(table.loc[(name, size), 'failed'])} instances with {size} cases" for size in sizes if table.loc[(name, size), "failed"]]
+    failed = [
+        f"{int(table.loc[(name, size), 'failed'])} instances with {size} cases"
+        for size in sizes
+        if table.loc[(name, size), "failed"]
+    ]
     return f"{name}, which failed on {', '.join(failed)}" if failed else ""
 
 

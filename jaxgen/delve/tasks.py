@@ -8,10 +8,10 @@ from pathlib import Path
 
 import jax
 
-from jaxgen.assess import assess
 from jaxgen.delve.archive import Archive, different
 from jaxgen.delve.methods import Method
 from jaxgen.delve.prototask import Prototask
+from jaxgen.engine import assess
 from jaxgen.loss import squared
 from jaxgen.types import Key, Loss, Losses
 
@@ -19,13 +19,15 @@ from jaxgen.types import Key, Loss, Losses
 def task_key(seed: int, prototask: str, size: int) -> Key:
     """The random key of a task.
 
-    It depends on the task only: methods that split the cases alike, or start alike, do so on every instance, and a method gives the same result
-    whatever else is run. Instances have keys of their own, see `assess`.
+    It depends on the task only: methods that split the cases alike, or start alike, do so on every instance, and a
+    method gives the same result whatever else is run. Instances have keys of their own, see `assess`.
     """
     return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), zlib.crc32(prototask.encode())), size)
 
 
-def run_task(prototask: Prototask, size: int, method: Method, seed: int = 0, loss: Loss = squared, progress: bool | None = None) -> Losses:
+def run_task(
+    prototask: Prototask, size: int, method: Method, seed: int = 0, loss: Loss = squared, progress: bool | None = None
+) -> Losses:
     """Runs a method on all instances of a task, as one batch.
 
     Args:
@@ -41,7 +43,15 @@ def run_task(prototask: Prototask, size: int, method: Method, seed: int = 0, los
       ValueError: as `assess` says.
     """
     learner = method.on(size, prototask.data.d)
-    return assess(task_key(seed, prototask.name, size), learner, prototask.data, prototask.plan(size), loss, keep="predictions", progress=progress)
+    return assess(
+        task_key(seed, prototask.name, size),
+        learner,
+        prototask.data,
+        prototask.plan(size),
+        loss,
+        keep="predictions",
+        progress=progress,
+    )
 
 
 def run(
@@ -56,8 +66,8 @@ def run(
 ) -> Archive:
     """Runs methods on all tasks of prototasks and stores every result as soon as it is there.
 
-    What the archive has already is not run again, so an interrupted run goes on where it was. Nothing is run if the archive holds another
-    method of the same name.
+    What the archive has already is not run again, so an interrupted run goes on where it was. Nothing is run if the
+    archive holds another method of the same name.
 
     Args:
       archive: an archive, or the path of one, made if it is not there.
@@ -71,7 +81,8 @@ def run(
     Returns:
       The archive.
     Raises:
-      ValueError: names that are not different, prototasks or methods that do not agree with the archive, or as `assess` says.
+      ValueError: names that are not different, prototasks or methods that do not agree with the archive, or as
+        `assess` says.
     """
     for what, names in (("prototasks", [one.name for one in prototasks]), ("methods", [one.name for one in methods])):
         if not names or len(set(names)) < len(names):
@@ -79,7 +90,9 @@ def run(
     archive = archive if isinstance(archive, Archive) else Archive.open(archive, create=True)
     for prototask in prototasks:
         archive.add_prototask(prototask)
-    tasks = [(prototask, size, method) for prototask in prototasks for size in sizes or prototask.sizes for method in methods]
+    tasks = [
+        (prototask, size, method) for prototask in prototasks for size in sizes or prototask.sizes for method in methods
+    ]
     done = [_is_done(archive, *task, seed, loss) for task in tasks]
     for (prototask, size, method), there in zip(tasks, done, strict=True):
         line = f"{prototask.name}, {size} cases, {method.name}: "
@@ -87,9 +100,15 @@ def run(
             began = time.perf_counter()
             losses = run_task(prototask, size, method, seed, loss, progress)
             device = jax.local_devices()[0]
-            about = {"seconds": round(time.perf_counter() - began, 3), "devices": f"{jax.local_device_count()} {device.device_kind}", "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+            about = {
+                "seconds": round(time.perf_counter() - began, 3),
+                "devices": f"{jax.local_device_count()} {device.device_kind}",
+                "date": f"{datetime.now(UTC):%Y-%m-%d}",
+            }
             archive.add(prototask.name, size, method.name, losses, seed, about)
-            failed = f", {int(losses.failed.sum())} of {losses.resamples} instances FAILED" if losses.failed.any() else ""
+            failed = (
+                f", {int(losses.failed.sum())} of {losses.resamples} instances FAILED" if losses.failed.any() else ""
+            )
             line += f"mean {losses.loss} loss {losses.test_mean.mean():.5g}{failed} ({about['seconds']:.1f} s)"
         if say is not None:
             say(line + "there already" * there)
@@ -105,7 +124,15 @@ def _is_done(archive: Archive, prototask: Prototask, size: int, method: Method, 
     there = archive.manifest(prototask.name, size, method.name)
     if there is None:
         return False
-    want = {"learner": repr(method.on(size, prototask.data.d)), "seed": seed, "sha256": prototask.checksum, "scheme": prototask.plan(size).scheme}
+    want = {
+        "learner": repr(method.on(size, prototask.data.d)),
+        "seed": seed,
+        "sha256": prototask.checksum,
+        "scheme": prototask.plan(size).scheme,
+    }
     if trouble := different(there, {**want, "loss": getattr(loss, "__name__", repr(loss))}):
-        raise ValueError(f"expected the method {method.name} that {archive.path} has for {prototask.name} with {size} cases, got one with another {trouble}; give it another name, or use another archive")
+        raise ValueError(
+            f"expected the method {method.name} that {archive.path} has for {prototask.name} with {size} "
+            f"cases, got one with another {trouble}; give it another name, or use another archive"
+        )
     return True

@@ -1,18 +1,11 @@
 """Learners: what is trained on each resampled training set."""
 
-import ast
-
-from jaxgen import loss
-from jaxgen.learn.conjugate import Conjugate, ese_hidden, mlp_ese_1
-from jaxgen.learn.descent import Descent, Optax
 from jaxgen.learn.linear import LeastSquares, LinearFit, Mean
 from jaxgen.learn.logistic import Logistic, LogisticFit
 from jaxgen.learn.neighbours import Neighbours, NeighboursFit
-from jaxgen.learn.network import MLP, PerTask
-from jaxgen.learn.normalise import Normalised
-from jaxgen.learn.objective import L1, L2, Objective, Sparse, Tied
-from jaxgen.learn.scale import Scaled
-from jaxgen.learn.wrap import Augmented, EarlyStopped, Ensemble
+from jaxgen.learn.network import L1, L2, MLP, Conjugate, Descent, Objective, Optax, PerTask, Sparse, Tied
+from jaxgen.learn.text import from_text
+from jaxgen.learn.wrap import Augmented, EarlyStopped, Ensemble, Normalised, Scaled
 from jaxgen.types import Learner
 
 __all__ = [
@@ -24,6 +17,7 @@ __all__ = [
     "Descent",
     "EarlyStopped",
     "Ensemble",
+    "Learner",
     "LeastSquares",
     "LinearFit",
     "Logistic",
@@ -38,47 +32,5 @@ __all__ = [
     "Scaled",
     "Sparse",
     "Tied",
-    "ese_hidden",
     "from_text",
-    "mlp_ese_1",
 ]
-
-_SHORT = {"linear": "LeastSquares()", "mean": "Mean()", "logistic": "Normalised(base=Logistic(ridge=1.0))", "network": "Normalised(base=Descent())"}
-_LEARNERS = (LeastSquares, Logistic, Mean, Neighbours, Descent, Conjugate, Normalised, Scaled, EarlyStopped, Ensemble)
-_CLASSES = {made.__name__: made for made in (*_LEARNERS, MLP, PerTask, Objective, Optax, L1, L2, Sparse, Tied)}
-
-
-def from_text(text: str) -> Learner:
-    """The learner that a text describes: what `repr` printed, or a short name (linear, mean, logistic, network).
-
-    Only learners of this package with literal arguments are made; nothing else in the text is run.
-
-    Args:
-      text: for example "LeastSquares(ridge=1.0)".
-    Returns:
-      The learner.
-    Raises:
-      ValueError: the text describes no learner of this package.
-    """
-
-    def build(node: ast.expr):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CLASSES:
-            values = [argument(value) for value in node.args]
-            return _CLASSES[node.func.id](*values, **{word.arg: argument(word.value) for word in node.keywords if word.arg})
-        raise ValueError(text)
-
-    def argument(node: ast.expr):
-        if isinstance(node, ast.Tuple):
-            return tuple(map(argument, node.elts))
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "loss":
-            return getattr(loss, node.attr)
-        return build(node) if isinstance(node, ast.Call) else ast.literal_eval(node)
-
-    try:
-        learner = build(ast.parse(_SHORT.get(text.strip(), text).strip(), mode="eval").body)
-        if not isinstance(learner, _LEARNERS):
-            raise ValueError(text)
-        return learner
-    except (ValueError, TypeError, SyntaxError, AttributeError):
-        known = ", ".join([*_SHORT, *(f"{made.__name__}(...)" for made in _LEARNERS)])
-        raise ValueError(f"expected a learner ({known}), got {text!r}; write for example 'LeastSquares(ridge=1.0)'") from None

@@ -10,7 +10,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.types import Data, Key, Minimum, Plan
-from jaxgen.value import Value
+from jaxgen.types.value import Value
 
 _UNROLL = 16
 """Up to this many unknowns, systems are eliminated by unrolled code with the rows on the last axis."""
@@ -30,10 +30,10 @@ class LeastSquares(Value):
 
     One training set is solved through an orthonormal basis of its weighted inputs (Gram-Schmidt, every column
     orthogonalised twice), never through the normal equations of the inputs: in single precision those lose
-    condition(x)^2 * 6e-8, which is 6 % at a condition number of 1000. Many weightings of the same cases share
-    the basis of all cases. In that basis the normal equations of a row have a small condition number; one step
-    of refinement corrects them (Bjoerck 1987, "Stability analysis of the method of seminormal equations"), and a row whose
-    correction is not small is solved again by itself. Where a row leaves out few cases, its solution comes from
+    condition(x)^2 * 6e-8, which is 6 % at a condition number of 1000. Many weightings of the same cases share the
+    basis of all cases. In that basis the normal equations of a row have a small condition number; one step of
+    refinement corrects them (Bjoerck 1987, "Stability analysis of the method of seminormal equations"), and a row
+    whose correction is not small is solved again by itself. Where a row leaves out few cases, its solution comes from
     down-dating the fit of all cases instead: e_C = (I - H_CC)^-1 e_C.
 
     Attributes:
@@ -47,7 +47,8 @@ class LeastSquares(Value):
     minimum_norm: bool = False
 
     failures: ClassVar[tuple[str, ...]] = (
-        "the inputs of its training cases are linearly dependent, so the weights are not determined (drop columns, use ridge > 0, or minimum_norm=True)",
+        "the inputs of its training cases are linearly dependent, so the weights are not determined "
+        "(drop columns, use ridge > 0, or minimum_norm=True)",
     )
 
     def check(self, data: Data, plan: Plan) -> None:
@@ -62,7 +63,8 @@ class LeastSquares(Value):
         fewest = int(plan.train_cases.min())
         if fewest < needed and not self.ridge and not self.minimum_norm:
             raise ValueError(
-                f"expected at least {needed} training cases for the {needed} coefficients of {self}, got {fewest} in {plan.scheme}; "
+                f"expected at least {needed} training cases for the {needed} coefficients of {self}, got "
+                f"{fewest} in {plan.scheme}; "
                 "train on more cases, select fewer inputs, use ridge > 0, or minimum_norm=True"
             )
 
@@ -74,7 +76,12 @@ class LeastSquares(Value):
             return self._least_norm(x, y, w) if self.minimum_norm and not self.ridge else self._full_rank(x, y, w)
 
     def fit_rows(
-        self, keys: Shaped[Array, " R"], x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], left_out: int | None
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        left_out: int | None,
     ) -> tuple[LinearFit, Bool[Array, " R"]]:
         """The fits of R weightings of the same cases at once, and which of them to trust."""
         with jax.default_matmul_precision("highest"):
@@ -86,7 +93,9 @@ class LeastSquares(Value):
             def refine(_, state):
                 solution, _ = state
                 residual = (y[:, :, None] - jnp.einsum("np,pkr->nkr", cases, solution)) * w.T[:, None, :]
-                gradient = jnp.einsum("np,nkr->pkr", cases, residual) - jnp.einsum("qp,qkr->pkr", penalty, jnp.einsum("qp,pkr->qkr", penalty, solution))
+                gradient = jnp.einsum("np,nkr->pkr", cases, residual) - jnp.einsum(
+                    "qp,qkr->pkr", penalty, jnp.einsum("qp,pkr->qkr", penalty, solution)
+                )
                 correction = solve(gradient)
                 return solution + correction, correction
 
@@ -110,11 +119,15 @@ class LeastSquares(Value):
         return {"weights": params.weights, "intercept": params.intercept}
 
     def minimised(self, params: LinearFit) -> Minimum:
-        """What the fit made small, for `algebraic.full_fit`: squared errors [n] and the ridge [], of weights [D, K] and, if there is one, intercept [K]."""
+        """What the fit made small, for `algebraic.full_fit`: squared errors [n] and the ridge [], of weights [D, K]
+        and, if there is one, intercept [K].
+        """
         free = {name: getattr(params, name) for name in (("weights", "intercept") if self.intercept else ("weights",))}
 
         def cost(free, x, y):
-            return jnp.sum(jnp.square(y - self.predict(params._replace(**free), x)), axis=1), self.ridge * jnp.sum(jnp.square(free["weights"]))
+            return jnp.sum(jnp.square(y - self.predict(params._replace(**free), x)), axis=1), self.ridge * jnp.sum(
+                jnp.square(free["weights"])
+            )
 
         return free, lambda free: params._replace(**free), cost
 
@@ -134,7 +147,11 @@ class LeastSquares(Value):
     def _split(self, coefficients: Float[Array, "*R p K"], deficient: Bool[Array, "*R"]) -> LinearFit:
         if self.intercept:
             return LinearFit(coefficients[..., 1:, :], coefficients[..., 0, :], deficient)
-        return LinearFit(coefficients, jnp.zeros_like(coefficients[..., 0, :], shape=(*coefficients.shape[:-2], coefficients.shape[-1])), deficient)
+        return LinearFit(
+            coefficients,
+            jnp.zeros_like(coefficients[..., 0, :], shape=(*coefficients.shape[:-2], coefficients.shape[-1])),
+            deficient,
+        )
 
     def _full_rank(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LinearFit:
         root = jnp.sqrt(w)[:, None]
@@ -158,7 +175,9 @@ class LeastSquares(Value):
 class Mean(Value):
     """The weighted mean of the training targets, whatever the inputs: the model with an intercept only."""
 
-    def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Float[Array, " K"]:
+    def fit(
+        self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
+    ) -> Float[Array, " K"]:
         """Weighted mean of y, [K]; `key` and `x` are not used."""
         return jnp.matmul(w, jnp.where((w > 0)[:, None], y, 0), precision="highest") / jnp.sum(w)
 
@@ -168,7 +187,11 @@ class Mean(Value):
 
     def minimised(self, params: Float[Array, " K"]) -> Minimum:
         """What the mean [K] makes small, for `algebraic.full_fit`: squared errors [n], without a penalty."""
-        return params, lambda free: free, lambda free, x, y: (jnp.sum(jnp.square(y - self.predict(free, x)), axis=1), jnp.zeros((), x.dtype))
+        return (
+            params,
+            lambda free: free,
+            lambda free, x, y: (jnp.sum(jnp.square(y - self.predict(free, x)), axis=1), jnp.zeros((), x.dtype)),
+        )
 
 
 Solve = Callable[[Float[Array, "p K R"]], Float[Array, "p K R"]]
@@ -233,7 +256,9 @@ def _eliminated(cases: Float[Array, "n p"], penalty: Float[Array, "s p"], w: Flo
 
 
 def _downdated(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int) -> Solve:
-    """The same solver for rows that leave out a few cases C of all: I + basis_C' (I - H_CC)^-1 basis_C, H = basis basis'."""
+    """The same solver for rows that leave out a few cases C of all: I + basis_C' (I - H_CC)^-1 basis_C, H = basis
+    basis'.
+    """
     absent, where = lax.top_k(1 - w, max(1, left_out))
     rows = jnp.transpose(cases[where] * absent[:, :, None], (1, 2, 0))
     inner = _solver(jnp.eye(len(rows), dtype=w.dtype)[:, :, None] - jnp.einsum("ipr,jpr->ijr", rows, rows))
@@ -245,7 +270,8 @@ def _downdated(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int
 
 
 def _solver(matrices: Float[Array, "m m R"]) -> Solve:
-    """Solver of R symmetric positive definite systems: unrolled elimination with the systems on the last axis, or LAPACK if they are large.
+    """Solver of R symmetric positive definite systems: unrolled elimination with the systems on the last axis, or
+    LAPACK if they are large.
 
     No pivoting is needed; a matrix that is not positive definite gives non-finite or useless solutions, which
     the caller's check of the refinement step finds.
@@ -253,7 +279,9 @@ def _solver(matrices: Float[Array, "m m R"]) -> Solve:
     m = len(matrices)
     if m > _UNROLL:
         factor = jnp.linalg.cholesky(jnp.moveaxis(matrices, -1, 0))
-        return lambda b: jnp.moveaxis(jax.vmap(lambda c, d: jax.scipy.linalg.cho_solve((c, True), d))(factor, jnp.moveaxis(b, -1, 0)), 0, -1)
+        return lambda b: jnp.moveaxis(
+            jax.vmap(lambda c, d: jax.scipy.linalg.cho_solve((c, True), d))(factor, jnp.moveaxis(b, -1, 0)), 0, -1
+        )
     uppers = []
     for _ in range(m):
         upper = matrices[0] / matrices[0, 0][None]

@@ -12,10 +12,12 @@ from jaxtyping import Array, Bool, Float, Int
 from scipy.linalg import helmert
 
 from jaxgen.types import Data, Key, Minimum, Plan
-from jaxgen.value import Value
+from jaxgen.types.value import Value
 
 _WITHOUT_LAPACK = 64
-"""Up to this many unknowns, Newton's equations are eliminated in a loop instead of by LAPACK, which must run alone (see `assess`)."""
+"""Up to this many unknowns, Newton's equations are eliminated in a loop instead of by LAPACK, which must run alone
+(see `assess`).
+"""
 _HALVINGS = 30
 _ROUNDINGS = 32
 """A pivot of Newton's equations below this many roundings of the largest diagonal element is taken as 0."""
@@ -48,25 +50,27 @@ class LogisticFit(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Logistic(Value):
-    """Logistic regression of y [n, 1], softmax regression of y [n, K >= 2]: minimises sum w cross-entropy + ridge / 2 |weights|^2.
+    """Logistic regression of y [n, 1], softmax regression of y [n, K >= 2]: minimises sum w cross-entropy + ridge / 2
+    |weights|^2.
 
     The cross-entropy of a case is -ln of the probability of its class, in nats: -y ln p - (1 - y) ln(1 - p) for one
-    column (Scott & Variyam, slides on loss functions). The minimum is found by Newton's method, for this model the same as
-    iteratively reweighted least squares (Boehning 1992, "Multinomial logistic regression algorithm"), with
-    the step halved until the objective falls (Boyd & Vandenberghe 2004, "Convex Optimization", algorithms 9.2 and 9.5),
-    so it cannot diverge. Softmax weights are K - 1 orthonormal contrasts of the classes, which leaves out exactly
-    the direction that the probabilities do not depend on; the ridge acts on all K vectors alike. So two columns with
-    a ridge r are one column with a ridge r / 2.
+    column (Scott & Variyam, slides on loss functions). The minimum is found by Newton's method, for this model the
+    same as iteratively reweighted least squares (Boehning 1992, "Multinomial logistic regression algorithm"), with the
+    step halved until the objective falls (Boyd & Vandenberghe 2004, "Convex Optimization", algorithms 9.2 and 9.5), so
+    it cannot diverge. Softmax weights are K - 1 orthonormal contrasts of the classes, which leaves out exactly the
+    direction that the probabilities do not depend on; the ridge acts on all K vectors alike. So two columns with a
+    ridge r are one column with a ridge r / 2.
 
     Newton's method works on an orthonormal basis of the weighted inputs, centred and scaled, so units and correlations
-    of the inputs do no harm, and the ridge keeps its meaning in their own units. It stops after a full
-    step that would change no logit by more than sqrt(eps) (1 + largest logit), eps the rounding of the dtype; as the
-    convergence is quadratic, what remains is rounding. Probabilities of breast_cancer, in units from 1e-3 to 1e3, are those of
+    of the inputs do no harm, and the ridge keeps its meaning in their own units. It stops after a full step that would
+    change no logit by more than sqrt(eps) (1 + largest logit), eps the rounding of the dtype; as the convergence is
+    quadratic, what remains is rounding. Probabilities of breast_cancer, in units from 1e-3 to 1e3, are those of
     scikit-learn within 1e-5 in single and 1e-11 in double precision. Without a ridge, a fit whose curvature is lost in
     rounding in some direction (below 4e-6 of the largest in single precision) is taken as separable.
 
     Attributes:
-      ridge: penalty on the squared weights (never on the intercept), in nats / weights^2; not divided by N, the 1 / C of scikit-learn.
+      ridge: penalty on the squared weights (never on the intercept), in nats / weights^2; not divided by N, the 1 / C
+        of scikit-learn.
       intercept: whether the model has a constant term.
       steps: most Newton steps.
     """
@@ -78,9 +82,12 @@ class Logistic(Value):
     classifies: ClassVar[bool] = True
     failures: ClassVar[tuple[str, ...]] = (
         "Newton's method did not converge (raise steps, or use ridge > 0)",
-        "its training cases are separable by their inputs (or close to it), so the weights grow without bound (use ridge > 0)",
-        "a class has no training case, so the intercept has no finite value (stratify the plan, or train on more cases)",
-        "the inputs of its training cases are linearly dependent, so the weights are not determined (drop columns, or use ridge > 0)",
+        "its training cases are separable by their inputs (or close to it), so the weights grow "
+        "without bound (use ridge > 0)",
+        "a class has no training case, so the intercept has no finite value (stratify the plan, or "
+        "train on more cases)",
+        "the inputs of its training cases are linearly dependent, so the weights are not determined "
+        "(drop columns, or use ridge > 0)",
     )
 
     def check(self, data: Data, plan: Plan) -> None:
@@ -97,11 +104,17 @@ class Logistic(Value):
         other = np.argwhere((data.y != 0) & (data.y != 1))
         if len(other):
             where = tuple(int(i) for i in other[0])
-            raise ValueError(f"expected targets of zeros and ones for {self}, got {data.y[where]:g} in case {where[-2]}; read the data with task='classification'")
+            raise ValueError(
+                f"expected targets of zeros and ones for {self}, got {data.y[where]:g} in case {where[-2]}; "
+                "read the data with task='classification'"
+            )
         classes = data.y.sum(-1)
         if data.y.shape[-1] > 1 and (classes != 1).any():
             where = tuple(int(i) for i in np.argwhere(classes != 1)[0])
-            raise ValueError(f"expected one class for every case, got {int(classes[where])} of {data.y.shape[-1]} in case {where[-1]}; give one column of zeros and ones per class")
+            raise ValueError(
+                f"expected one class for every case, got {int(classes[where])} of {data.y.shape[-1]} in case "
+                f"{where[-1]}; give one column of zeros and ones per class"
+            )
 
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LogisticFit:
         """Coefficients of one weighted training set; `key` is not used."""
@@ -117,9 +130,14 @@ class Logistic(Value):
             one_sided = jnp.any(w @ targets <= 0) & self.intercept
             state = _minimised(problem, deficient | one_sided, self.steps, not self.ridge)
             trouble = jnp.select([one_sided, deficient], [_ONE_SIDED, _DEPENDENT], state.trouble)
-            coefficients = jnp.where(deficient | one_sided, jnp.nan, transform @ state.point.solution) @ problem.contrasts[: y.shape[1]].T
+            coefficients = (
+                jnp.where(deficient | one_sided, jnp.nan, transform @ state.point.solution)
+                @ problem.contrasts[: y.shape[1]].T
+            )
             weights = coefficients[int(self.intercept) :] / scale[:, None]
-            intercept = coefficients[0] - centre @ weights if self.intercept else jnp.zeros_like(weights, shape=y.shape[1:])
+            intercept = (
+                coefficients[0] - centre @ weights if self.intercept else jnp.zeros_like(weights, shape=y.shape[1:])
+            )
             return LogisticFit(weights, intercept, state.iterations, problem.cosine(state.point.solution), trouble)
 
     def predict(self, params: LogisticFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
@@ -138,7 +156,8 @@ class Logistic(Value):
     def minimised(self, params: LogisticFit) -> Minimum:
         """What the fit made small, for `algebraic.full_fit`: cross-entropies [n] and the ridge [].
 
-        Free are weights [D, 1] and, if there is one, intercept [1] of one column; [D, K - 1] and [K - 1] in contrasts of K classes.
+        Free are weights [D, 1] and, if there is one, intercept [1] of one column; [D, K - 1] and [K - 1] in contrasts
+        of K classes.
         """
         contrasts = jnp.asarray(_contrasts(params.weights.shape[1])[: params.weights.shape[1]], params.weights.dtype)
         names = ("weights", "intercept") if self.intercept else ("weights",)
@@ -149,22 +168,33 @@ class Logistic(Value):
         def cost(free, x, y):
             fit = rebuild(free)
             logits = jnp.matmul(x, fit.weights, precision="highest") + fit.intercept[None]
-            losses = jax.nn.softplus(logits) - y * logits if y.shape[1] == 1 else -y * jax.nn.log_softmax(logits, axis=1)
+            losses = (
+                jax.nn.softplus(logits) - y * logits if y.shape[1] == 1 else -y * jax.nn.log_softmax(logits, axis=1)
+            )
             return jnp.sum(losses, axis=1), self.ridge / 2 * jnp.sum(jnp.square(fit.weights))
 
         return {name: getattr(params, name) @ contrasts for name in names}, rebuild, cost
 
     def _units(self, x: Float[Array, "n D"], used: Bool[Array, "n 1"]) -> tuple[Float[Array, " D"], Float[Array, " D"]]:
-        """Centre and half-width of the range of each column; unlike a mean, the centre of a constant is exactly this constant."""
+        """Centre and half-width of the range of each column; unlike a mean, the centre of a constant is exactly this
+        constant.
+        """
         low, high = jnp.min(jnp.where(used, x, jnp.inf), axis=0), jnp.max(jnp.where(used, x, -jnp.inf), axis=0)
         centre = (0.5 * high + 0.5 * low) if self.intercept else jnp.zeros_like(low)
         scale = jnp.max(jnp.where(used, jnp.abs(x - centre[None]), 0), axis=0)
         return centre, jnp.where(scale > 0, scale, 1)
 
     def _problem(
-        self, design: Float[Array, "n p"], scale: Float[Array, " D"], targets: Float[Array, "n C"], w: Float[Array, " n"], outputs: int
+        self,
+        design: Float[Array, "n p"],
+        scale: Float[Array, " D"],
+        targets: Float[Array, "n C"],
+        w: Float[Array, " n"],
+        outputs: int,
     ) -> tuple["_Problem", Float[Array, "p p"], Bool[Array, ""]]:
-        """The problem in orthonormal coordinates, the matrix that leads back from them, and whether the design is rank-deficient."""
+        """The problem in orthonormal coordinates, the matrix that leads back from them, and whether the design is
+        rank-deficient.
+        """
         root = jnp.sqrt(w)[:, None]
         rows = [root * design]
         if self.ridge:
@@ -181,7 +211,8 @@ def _contrasts(outputs: int) -> Float[np.ndarray, "C F"]:
 
 
 class _Problem(NamedTuple):
-    """What is minimised over solution [p, F]: sum w cross-entropy(cases @ solution @ contrasts') + |penalty @ solution|^2 / 2.
+    """What is minimised over solution [p, F]: sum w cross-entropy(cases @ solution @ contrasts') + |penalty @
+    solution|^2 / 2.
 
     Letters: p coefficients of a contrast, F contrasts, C = max(K, 2) classes, s rows of the ridge.
     """
@@ -206,7 +237,9 @@ class _Problem(NamedTuple):
         return _Point(solution, objective, jnp.max(jnp.where(self.w > 0, most, -jnp.inf)))
 
     def softmax(self, solution: Float[Array, "p F"]) -> tuple[Float[Array, "n C"], Float[Array, "n C"]]:
-        """Probabilities and their excess over the targets, each exact to a few roundings of itself even where it is tiny."""
+        """Probabilities and their excess over the targets, each exact to a few roundings of itself even where it is
+        tiny.
+        """
         above = self._above_true(self.logits(solution))
         most = jnp.maximum(jnp.max(above, axis=1, keepdims=True), 0)
         wrong, right = jnp.exp(above - most), jnp.exp(-most)
@@ -214,20 +247,30 @@ class _Problem(NamedTuple):
         return (wrong + self.targets * right) / (others + right), (wrong - self.targets * others) / (others + right)
 
     def cosine(self, solution: Float[Array, "p F"]) -> Float[Array, ""]:
-        residual = jnp.concatenate([jnp.sqrt(self.w)[:, None] * (self.softmax(solution)[1] @ self.contrasts), self.penalty @ solution])
+        residual = jnp.concatenate(
+            [jnp.sqrt(self.w)[:, None] * (self.softmax(solution)[1] @ self.contrasts), self.penalty @ solution]
+        )
         basis = jnp.concatenate([jnp.sqrt(self.w)[:, None] * self.cases, self.penalty])
         length = jnp.linalg.norm(residual)
         return jnp.linalg.norm(basis.T @ residual) / jnp.where(length > 0, length, 1)
 
-    def newton(self, solution: Float[Array, "p F"]) -> tuple[Float[Array, "p F"], Float[Array, "p F"], Float[Array, ""]]:
-        """Gradient, Newton step and smallest pivot of the Hessian, which adds p_k p_l (c_k - c_l)(c_k - c_l)' for each case and pair of classes."""
+    def newton(
+        self, solution: Float[Array, "p F"]
+    ) -> tuple[Float[Array, "p F"], Float[Array, "p F"], Float[Array, ""]]:
+        """Gradient, Newton step and smallest pivot of the Hessian, which adds p_k p_l (c_k - c_l)(c_k - c_l)' for each
+        case and pair of classes.
+        """
         probability, excess = self.softmax(solution)
-        gradient = self.cases.T @ (self.w[:, None] * (excess @ self.contrasts)) + self.penalty.T @ (self.penalty @ solution)
+        gradient = self.cases.T @ (self.w[:, None] * (excess @ self.contrasts)) + self.penalty.T @ (
+            self.penalty @ solution
+        )
         apart = self.contrasts[:, None] - self.contrasts[None]
         pairs = jnp.sqrt(self.w)[:, None] * probability
         curvature = jnp.einsum("nk,nl,klf,klg->fgn", pairs, pairs / 2, apart, apart, optimize=[(2, 3), (0, 1), (0, 1)])
         p, f = solution.shape
-        blocks = lax.map(lambda c: (self.cases * c[:, None]).T @ self.cases, curvature.reshape(f * f, -1)).reshape(f, f, p, p)
+        blocks = lax.map(lambda c: (self.cases * c[:, None]).T @ self.cases, curvature.reshape(f * f, -1)).reshape(
+            f, f, p, p
+        )
         blocks = blocks + jnp.eye(f, dtype=blocks.dtype)[:, :, None, None] * (self.penalty.T @ self.penalty)[None, None]
         hessian = jnp.swapaxes(blocks, 1, 2).reshape(f * p, f * p)
         step, pivot = _solved(hessian, gradient.T.reshape(f * p))
@@ -239,7 +282,9 @@ class _Problem(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """A solution [p, F], its objective, and the most by which another class exceeds the true one, in logits: < 0 where all cases are on their side."""
+    """A solution [p, F], its objective, and the most by which another class exceeds the true one, in logits: < 0 where
+    all cases are on their side.
+    """
 
     solution: Float[Array, "p F"]
     objective: Float[Array, ""]
@@ -247,7 +292,9 @@ class _Point(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Newton's method: where it is, the steps taken, the number of the sentence that holds if it ends here, and whether it does."""
+    """Newton's method: where it is, the steps taken, the number of the sentence that holds if it ends here, and
+    whether it does.
+    """
 
     point: _Point
     iterations: Int[Array, ""]
@@ -256,7 +303,9 @@ class _State(NamedTuple):
 
 
 def _minimised(problem: _Problem, hopeless: Bool[Array, ""], steps: int, may_be_separable: bool) -> _State:
-    """Newton's method from zero, at most `steps` steps; none for a hopeless row, which would keep the others waiting."""
+    """Newton's method from zero, at most `steps` steps; none for a hopeless row, which would keep the others
+    waiting.
+    """
     dtype = problem.cases.dtype
     eps = float(jnp.finfo(dtype).eps)
 
@@ -283,13 +332,23 @@ def _minimised(problem: _Problem, hopeless: Bool[Array, ""], steps: int, may_be_
     zero = jnp.zeros((), dtype)
     count = jnp.zeros((), jnp.int32)
     point = _Point(start, math.log(len(problem.contrasts)) * jnp.sum(problem.w), zero)
-    return lax.while_loop(lambda state: ~state.done & (state.iterations < steps), step, _State(point, count, count + _NOT_CONVERGED, hopeless))
+    return lax.while_loop(
+        lambda state: ~state.done & (state.iterations < steps),
+        step,
+        _State(point, count, count + _NOT_CONVERGED, hopeless),
+    )
 
 
 def _halved(
-    problem: _Problem, point: _Point, direction: Float[Array, "p F"], slope: Float[Array, ""], rounding: Float[Array, ""]
+    problem: _Problem,
+    point: _Point,
+    direction: Float[Array, "p F"],
+    slope: Float[Array, ""],
+    rounding: Float[Array, ""],
 ) -> tuple[Float[Array, ""], _Point]:
-    """The first of 1, 1/2, 1/4, ... by which the objective falls (but for its rounding), and the point there; 0 if none does."""
+    """The first of 1, 1/2, 1/4, ... by which the objective falls (but for its rounding), and the point there; 0 if
+    none does.
+    """
 
     def rises(trial):
         length, there = trial
@@ -299,7 +358,9 @@ def _halved(
         length = jnp.where(trial[0] > 0.5**_HALVINGS, trial[0] / 2, 0)
         return length, problem.at(point.solution + length * direction)
 
-    return lax.while_loop(rises, halve, (jnp.full_like(slope, 2), point._replace(objective=jnp.full_like(slope, jnp.nan))))
+    return lax.while_loop(
+        rises, halve, (jnp.full_like(slope, 2), point._replace(objective=jnp.full_like(slope, jnp.nan)))
+    )
 
 
 def _orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Array, "p p"], Bool[Array, ""]]:
@@ -320,13 +381,17 @@ def _orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Arr
         made_of = jnp.zeros_like(lengths).at[k].set(1) - (first + second) @ transform
         return basis.at[k].set(rest / divisor), transform.at[k].set(made_of / divisor), lengths.at[k].set(length)
 
-    basis, transform, lengths = lax.fori_loop(0, p, add, (jnp.zeros_like(columns), jnp.zeros((p, p), a.dtype), jnp.zeros(p, a.dtype)))
+    basis, transform, lengths = lax.fori_loop(
+        0, p, add, (jnp.zeros_like(columns), jnp.zeros((p, p), a.dtype), jnp.zeros(p, a.dtype))
+    )
     size = jnp.sqrt(jnp.sum(jnp.square(columns), axis=1))
     return basis.T, transform.T, jnp.any(lengths <= 8 * len(a) ** 0.5 * float(jnp.finfo(a.dtype).eps) * size)
 
 
 def _solved(matrix: Float[Array, "m m"], b: Float[Array, " m"]) -> tuple[Float[Array, " m"], Float[Array, ""]]:
-    """Solution of a symmetric positive definite system, and its smallest pivot relative to the largest diagonal element."""
+    """Solution of a symmetric positive definite system, and its smallest pivot relative to the largest diagonal
+    element.
+    """
     m = len(b)
     if m > _WITHOUT_LAPACK:
         factor = jnp.linalg.cholesky(matrix)
@@ -338,6 +403,8 @@ def _solved(matrix: Float[Array, "m m"], b: Float[Array, " m"]) -> tuple[Float[A
             pivot = rows[k] / rows[k, k]
             return (rows - rows[:, k][:, None] * pivot[None]).at[k].set(pivot), jnp.minimum(least, rows[k, k])
 
-        rows, least = lax.fori_loop(0, m, eliminate, (jnp.concatenate([matrix, b[:, None]], axis=1), jnp.asarray(jnp.inf, b.dtype)))
+        rows, least = lax.fori_loop(
+            0, m, eliminate, (jnp.concatenate([matrix, b[:, None]], axis=1), jnp.asarray(jnp.inf, b.dtype))
+        )
         solution = rows[:, m]
     return solution, least / jnp.max(jnp.diagonal(matrix))

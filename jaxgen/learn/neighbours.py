@@ -9,14 +9,16 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxgen.types import Data, Key, Plan
-from jaxgen.value import Value
+from jaxgen.types.value import Value
 
 _AT_A_TIME = 256
 """Cases that look for their neighbours at a time: their distances stay in the cache of a core."""
 
 
 class NeighboursFit(NamedTuple):
-    """The training cases [n, D], [n, K] with their weights [n], how many neighbours are asked [], and the mean leave-one-out loss for that number []."""
+    """The training cases [n, D], [n, K] with their weights [n], how many neighbours are asked [], and the mean
+    leave-one-out loss for that number [].
+    """
 
     x: Float[Array, "*S n D"]
     y: Float[Array, "*S n K"]
@@ -27,13 +29,14 @@ class NeighboursFit(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Neighbours(Value):
-    """The mean target of the k nearest training cases, in Euclidean distance, with k by leave-one-out (DELVE's knn-cv-1).
+    """The mean target of the k nearest training cases, in Euclidean distance, with k by leave-one-out (DELVE's
+    knn-cv-1).
 
-    Of all k from 1 to n - 1 the one with the least mean squared leave-one-out loss is taken, the smallest of equals. A case of
-    weight 2 counts as two neighbours. Where several cases are equally far away and not all of them are among the k, each has an equal share
-    in the places left, so the order of the cases does not matter. Inputs should be in comparable units: `Normalised(Neighbours())`
-    is knn-cv-1. Of a classification the predictions are the shares of the classes. Choosing
-    k needs memory for n^2 K numbers a row.
+    Of all k from 1 to n - 1 the one with the least mean squared leave-one-out loss is taken, the smallest of equals. A
+    case of weight 2 counts as two neighbours. Where several cases are equally far away and not all of them are among
+    the k, each has an equal share in the places left, so the order of the cases does not matter. Inputs should be in
+    comparable units: `Normalised(Neighbours())` is knn-cv-1. Of a classification the predictions are the shares of the
+    classes. Choosing k needs memory for n^2 K numbers a row.
 
     Attributes:
       k: neighbours; None chooses by leave-one-out.
@@ -67,7 +70,10 @@ class Neighbours(Value):
         if self.k is not None and self.k < 1:
             raise ValueError(f"expected at least 1 neighbour, got k={self.k}; leave k out to have it chosen")
         if fewest < least:
-            raise ValueError(f"expected at least {least} training cases for {self}, got {fewest} in {plan.scheme}; train on more cases")
+            raise ValueError(
+                f"expected at least {least} training cases for {self}, got {fewest} in {plan.scheme}; "
+                "train on more cases"
+            )
 
 
 def _mean_of_nearest(params: NeighboursFit, case: Float[Array, " D"]) -> Float[Array, " K"]:
@@ -86,7 +92,9 @@ def _distances(x: Float[Array, "n D"], w: Float[Array, " n"], case: Float[Array,
 
 
 def _edge(far: Float[Array, " n"], w: Float[Array, " n"], k: Float[Array, ""]) -> Float[Array, ""]:
-    """The k-th smallest distance of cases repeated by their weights, found bit by bit: numbers from 0 are in the order of their bits."""
+    """The k-th smallest distance of cases repeated by their weights, found bit by bit: numbers from 0 are in the order
+    of their bits.
+    """
     bits = jnp.finfo(far.dtype).bits
     whole = jnp.uint32 if bits == 32 else jnp.uint64
     pattern = lax.bitcast_convert_type(far, whole)
@@ -99,7 +107,9 @@ def _edge(far: Float[Array, " n"], w: Float[Array, " n"], k: Float[Array, ""]) -
     return lax.bitcast_convert_type(lax.fori_loop(0, bits - 1, lower, jnp.zeros((), whole)), far.dtype)
 
 
-def _by_leave_one_out(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> tuple[Int[Array, ""], Float[Array, ""]]:
+def _by_leave_one_out(
+    x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
+) -> tuple[Int[Array, ""], Float[Array, ""]]:
     """The number of neighbours with the least mean squared leave-one-out loss, and that loss."""
     values, below = jax.vmap(lambda i: _ranked(x, y, jnp.maximum(w.at[i].add(-1), 0), x[i]))(jnp.arange(len(w)))
     total = jnp.sum(w)
@@ -119,8 +129,12 @@ def _by_leave_one_out(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[A
     return lax.fori_loop(1, total.astype(jnp.int32), add, start)[2:]
 
 
-def _ranked(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], case: Float[Array, " D"]) -> tuple[Float[Array, "n K"], Float[Array, " n"]]:
-    """Targets [n, K] in the order of the distance from a case, equally distant ones replaced by their mean, and cumulated weights [n]."""
+def _ranked(
+    x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], case: Float[Array, " D"]
+) -> tuple[Float[Array, "n K"], Float[Array, " n"]]:
+    """Targets [n, K] in the order of the distance from a case, equally distant ones replaced by their mean, and
+    cumulated weights [n].
+    """
     far = _distances(x, w, case)
     order = jnp.argsort(far)
     far, w, y = far[order], w[order], y[order]

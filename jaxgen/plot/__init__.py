@@ -5,13 +5,11 @@ from jaxgen.plot.comparisons import comparison_matrix, critical_difference
 from jaxgen.plot.curves import learning_curve, standard_error_floor
 from jaxgen.plot.distributions import COLOURS, distribution
 from jaxgen.plot.intervals import interval_forest
-from jaxgen.plot.tasks import delve
 
 __all__ = [
     "COLOURS",
     "comparison_matrix",
     "critical_difference",
-    "delve",
     "distribution",
     "interval_forest",
     "learning_curve",

@@ -19,7 +19,8 @@ NAME = 30
 
 
 def comparison_matrix(pairs: Pairs, labels: Sequence[str] | None = None) -> Figure:
-    """Every pair of learners at once: the difference, its adjusted p-value, and which one is better, in full colour where the pair differs.
+    """Every pair of learners at once: the difference, its adjusted p-value, and which one is better, in full colour
+    where the pair differs.
 
     Args:
       pairs: of one data set, differences [P].
@@ -30,7 +31,10 @@ def comparison_matrix(pairs: Pairs, labels: Sequence[str] | None = None) -> Figu
       ValueError: several data sets, or another number of labels.
     """
     if pairs.adjusted.ndim > 1:
-        raise ValueError(f"expected the pairs of one data set, got those of {len(pairs.adjusted)}; compare the learners of one, losses[q]")
+        raise ValueError(
+            f"expected the pairs of one data set, got those of {len(pairs.adjusted)}; "
+            "compare the learners of one, losses[q]"
+        )
     names = _named(labels, pairs.learners)
     estimate, adjusted = pairs.matrix("estimate"), pairs.matrix("adjusted")
     central = np.argmax(np.sum(~np.isnan(adjusted), axis=-1))
@@ -43,15 +47,34 @@ def comparison_matrix(pairs: Pairs, labels: Sequence[str] | None = None) -> Figu
             continue
         found = adjusted[i, j] <= 1 - pairs.level + 1e-12
         colour = BETTER if estimate[i, j] > 0 else WORSE if estimate[i, j] < 0 else NEITHER
-        axes.add_patch(Rectangle((column - 0.48, row - 0.48), 0.96, 0.96, facecolor=colour, alpha=1 if found else 0.12, linewidth=0))
+        axes.add_patch(
+            Rectangle(
+                (column - 0.48, row - 0.48), 0.96, 0.96, facecolor=colour, alpha=1 if found else 0.12, linewidth=0
+            )
+        )
         said = "" if np.isnan(estimate[i, j]) else f"{_signed(float(estimate[i, j]))}\n"
-        axes.text(column, row, said + _p(float(adjusted[i, j])), ha="center", va="center", fontsize=8, color="white" if found else "black")
+        axes.text(
+            column,
+            row,
+            said + _p(float(adjusted[i, j])),
+            ha="center",
+            va="center",
+            fontsize=8,
+            color="white" if found else "black",
+        )
     axes.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), xticks=range(size), yticks=range(size))
     axes.set_xticklabels([names[i] if short else f"#{place}" for place, i in enumerate(order, 1)])
-    axes.set_yticklabels([names[i] if short else textwrap.fill(f"{names[i]}  #{place}", NAME) for place, i in enumerate(order, 1)])
+    axes.set_yticklabels(
+        [names[i] if short else textwrap.fill(f"{names[i]}  #{place}", NAME) for place, i in enumerate(order, 1)]
+    )
     axes.tick_params(length=0, top=False, labeltop=True, bottom=False, labelbottom=False)
     axes.spines[:].set_visible(False)
-    said = (f"{pairs.unit} loss, column minus row:", f"the row is better (blue) or worse (orange), full where they differ at {1 - pairs.level:.3g}", f"{pairs.method}; adjusted p-values:", pairs.adjustment)
+    said = (
+        f"{pairs.unit} loss, column minus row:",
+        f"the row is better (blue) or worse (orange), full where they differ at {1 - pairs.level:.3g}",
+        f"{pairs.method}; adjusted p-values:",
+        pairs.adjustment,
+    )
     figure.supxlabel("\n".join(said), fontsize=8)
     return figure
 
@@ -76,10 +99,24 @@ def critical_difference(ranks: RankDifferences, labels: Sequence[str] | None = N
         level, edge = depth + 0.4 * (place if first else size - 1 - place), 1 - margin if first else size + margin
         axes.plot([*np.repeat(ranks.ranks[i], 2), edge], [0, level, level], color="black", linewidth=0.8, clip_on=False)
         name = textwrap.fill(f"{names[i]} ({ranks.ranks[i]:.2f})", NAME)
-        axes.text(edge + (-margin / 3 if first else margin / 3), level, name, ha="right" if first else "left", va="center", fontsize=9)
+        axes.text(
+            edge + (-margin / 3 if first else margin / 3),
+            level,
+            name,
+            ha="right" if first else "left",
+            va="center",
+            fontsize=9,
+        )
     for number, group in enumerate(groups):
         ends = ranks.ranks[list(group)]
-        axes.plot([ends.min() - margin / 4, ends.max() + margin / 4], [0.25 + 0.22 * number] * 2, color=BETTER, linewidth=4, solid_capstyle="butt", clip_on=False)
+        axes.plot(
+            [ends.min() - margin / 4, ends.max() + margin / 4],
+            [0.25 + 0.22 * number] * 2,
+            color=BETTER,
+            linewidth=4,
+            solid_capstyle="butt",
+            clip_on=False,
+        )
     _scale(axes, size, ranks)
     axes.set_ylim(depth + 0.4 * left - 0.2, -1.25)
     figure.supxlabel(f"average rank over {ranks.blocks}, {ranks.unit} loss", fontsize=8)
@@ -96,8 +133,17 @@ def _scale(axes: Axes, size: int, ranks: RankDifferences) -> None:
         axes.plot([tick, tick], [0, -0.12], color="black", linewidth=1, clip_on=False)
         axes.text(tick, -0.18, str(tick), ha="center", va="bottom")
     end = 1 + ranks.critical_difference
-    axes.plot([1, 1, 1, end, end, end], [-0.78, -0.62, -0.7, -0.7, -0.78, -0.62], color=BETTER, linewidth=1.5, clip_on=False)
-    axes.text(1, -0.8, f"critical difference {ranks.critical_difference:.2f} at {1 - ranks.level:.3g}", ha="left", va="bottom", color=BETTER)
+    axes.plot(
+        [1, 1, 1, end, end, end], [-0.78, -0.62, -0.7, -0.7, -0.78, -0.62], color=BETTER, linewidth=1.5, clip_on=False
+    )
+    axes.text(
+        1,
+        -0.8,
+        f"critical difference {ranks.critical_difference:.2f} at {1 - ranks.level:.3g}",
+        ha="left",
+        va="bottom",
+        color=BETTER,
+    )
 
 
 def _named(labels: Sequence[str] | None, learners: tuple[str, ...]) -> tuple[str, ...]:

@@ -20,10 +20,12 @@ POINTS = 200
 
 
 def learning_curve(*curves: Curve, labels: Sequence[str] | None = None, to: float | None = None) -> Figure:
-    """Measured errors at their training sizes with the law fitted to them, up to all cases, and the limit that it approaches.
+    """Measured errors at their training sizes with the law fitted to them, up to all cases, and the limit that it
+    approaches.
 
     The law is solid over the sizes measured and dashed beyond them, with a paler band. An open point is an error whose
-    standard error is hidden by the Monte Carlo noise of its resamples. A limit is drawn unless it is out of proportion to the rest, or unknown.
+    standard error is hidden by the Monte Carlo noise of its resamples. A limit is drawn unless it is out of proportion
+    to the rest, or unknown.
 
     Args:
       curves: of `jaxgen.stats.estimate.inverse_curve` or `power_curve`, each of one data set, errors [S].
@@ -32,13 +34,19 @@ def learning_curve(*curves: Curve, labels: Sequence[str] | None = None, to: floa
     Returns:
       A figure of one panel, with a logarithmic axis of sizes.
     Raises:
-      ValueError: nothing to draw, several data sets in one, different units, another number of labels, or a largest size within the sizes measured.
+      ValueError: nothing to draw, several data sets in one, different units, another number of labels, or a largest
+        size within the sizes measured.
     """
-    labels = _checked(curves, [np.ndim(one.error) > 1 for one in curves], [one.unit for one in curves], labels, "curves")
+    labels = _checked(
+        curves, [np.ndim(one.error) > 1 for one in curves], [one.unit for one in curves], labels, "curves"
+    )
     measured, cases = np.concatenate([one.sizes for one in curves]), [float(one.cases) for one in curves]
     end = max(*cases, measured.max()) if to is None else float(to)
     if end < measured.max():
-        raise ValueError(f"expected a largest size of at least the {measured.max():g} training cases measured, got {to}; give a larger one, or None for all cases")
+        raise ValueError(
+            f"expected a largest size of at least the {measured.max():g} training cases measured, got "
+            f"{to}; give a larger one, or None for all cases"
+        )
     figure, axes = _panel(len(curves))
     for one, label, colour in zip(curves, labels, colours(len(curves)), strict=True):
         law = one.method.removeprefix("learning curve ")
@@ -49,20 +57,36 @@ def learning_curve(*curves: Curve, labels: Sequence[str] | None = None, to: floa
             axes.axhline(one.parameters[0], color=colour, linewidth=1.2, linestyle=":")
     for n in sorted(set(cases)):
         axes.axvline(n, color="0.6", linewidth=0.8, zorder=0)
-        axes.annotate(f"all {n:g} cases", (n, 1), (0, 2), axes.get_xaxis_transform(), "offset points", ha="center", va="bottom", fontsize=9, color="0.3")
+        axes.annotate(
+            f"all {n:g} cases",
+            (n, 1),
+            (0, 2),
+            axes.get_xaxis_transform(),
+            "offset points",
+            ha="center",
+            va="bottom",
+            fontsize=9,
+            color="0.3",
+        )
     _sizes(axes, (measured.min(), end), [*cases, end, *measured])
     axes.set(xlabel="training cases", ylabel=curves[0].unit)
     hidden = any(np.isnan(one.standard_error).any() for one in curves)
-    _legend(figure, "points and bands: \N{PLUS-MINUS SIGN} standard error" + " (open, or no band: not known)" * hidden + "\ndashed: extrapolated; dotted: limit")
+    _legend(
+        figure,
+        "points and bands: \N{PLUS-MINUS SIGN} standard error"
+        + " (open, or no band: not known)" * hidden
+        + "\ndashed: extrapolated; dotted: limit",
+    )
     return figure
 
 
 def standard_error_floor(*losses: Losses, labels: Sequence[str] | None = None) -> Figure:
     """What more resamples gain: estimated standard errors of the mean of G by r rows, against r.
 
-    As if rows were independent it is S / sqrt(r), and falls without end. Rows share cases: with Nadeau & Bengio's correction (2003, "Inference for the
-    generalization error") it is sqrt(1/r + n2/n1) S, and cannot fall below sqrt(n2/n1) S, its floor. More splits are not more data. Pale lines are
-    what the first r rows say, with an S of their own; the others have the S of all R rows, and the pale ones end in them.
+    As if rows were independent it is S / sqrt(r), and falls without end. Rows share cases: with Nadeau & Bengio's
+    correction (2003, "Inference for the generalization error") it is sqrt(1/r + n2/n1) S, and cannot fall below
+    sqrt(n2/n1) S, its floor. More splits are not more data. Pale lines are what the first r rows say, with an S of
+    their own; the others have the S of all R rows, and the pale ones end in them.
 
     Args:
       losses: of random splits or (repeated) k-fold, of one data set each, [R].
@@ -70,19 +94,23 @@ def standard_error_floor(*losses: Losses, labels: Sequence[str] | None = None) -
     Returns:
       A figure of one panel, with a logarithmic axis of resamples.
     Raises:
-      ValueError: nothing to draw, several data sets in one, different losses, another number of labels, fewer than 3 rows, failed rows, or a plan that the
-        correction is not made for (see `jaxgen.stats.interval.corrected_t`).
+      ValueError: nothing to draw, several data sets in one, different losses, another number of labels, fewer than 3
+        rows, failed rows, or a plan that the correction is not made for (see `jaxgen.stats.interval.corrected_t`).
     """
     labels = _checked(losses, [one.sets is not None for one in losses], [one.loss for one in losses], labels, "losses")
     fewest, most = (choose(one.resamples for one in losses) for choose in (min, max))
     if fewest < 3:
-        raise ValueError(f"expected at least 3 resamplings to see what more of them gain, got {fewest}; ask for more resamples")
+        raise ValueError(
+            f"expected at least 3 resamplings to see what more of them gain, got {fewest}; ask for more resamples"
+        )
     results = [interval.corrected_t(one) for one in losses]
     figure, axes = _panel(len(losses))
     for one, last, label, colour in zip(losses, results, labels, colours(len(losses)), strict=True):
         rows, naive, ratio = _running(one)
         floor = float(last.parts["floor"])
-        said = f"{textwrap.fill(label, 60)}\ncorrected {last.standard_error:.4g}, floor {floor:.4g}, naive {naive[-1]:.4g}"
+        said = (
+            f"{textwrap.fill(label, 60)}\ncorrected {last.standard_error:.4g}, floor {floor:.4g}, naive {naive[-1]:.4g}"
+        )
         deviation = naive[-1] * np.sqrt(rows[-1])
         axes.plot(rows, deviation * np.sqrt(1 / rows + ratio[-1]), color=colour, linewidth=1.8, label=said)
         axes.plot(rows, deviation / np.sqrt(rows), color=colour, linewidth=1.2, linestyle="--")
@@ -92,16 +120,27 @@ def standard_error_floor(*losses: Losses, labels: Sequence[str] | None = None) -
     round_numbers = [d * 10.0**k for k in range(9) for d in (1, 2, 5) if 2 <= d * 10**k < most]
     _sizes(axes, (2.0, float(most)), [float(most), *round_numbers])
     axes.set(xlabel="resamples r", ylabel=f"standard error, {losses[0].loss} loss", ylim=(0, None))
-    _legend(figure, "standard error of the mean of G; corrected: solid, its floor: dotted\nnaive, S / sqrt(r): dashed; by the first r rows alone: pale")
+    _legend(
+        figure,
+        "standard error of the mean of G; corrected: solid, its floor: dotted\nnaive, S / sqrt(r): "
+        "dashed; by the first r rows alone: pale",
+    )
     return figure
 
 
-def _checked(given: tuple, several: Sequence[bool], units: Sequence[str], labels: Sequence[str] | None, name: str) -> Sequence[str]:
+def _checked(
+    given: tuple, several: Sequence[bool], units: Sequence[str], labels: Sequence[str] | None, name: str
+) -> Sequence[str]:
     """The labels of what can be drawn together."""
     if not given or any(several):
-        raise ValueError(f"expected one or more {name} of one data set each, got {len(given)}, {sum(several)} of them of several sets; choose a set with losses[q]")
+        raise ValueError(
+            f"expected one or more {name} of one data set each, got {len(given)}, {sum(several)} of them "
+            "of several sets; choose a set with losses[q]"
+        )
     if len(set(units)) > 1:
-        raise ValueError(f"expected {name} in one unit, got {' and '.join(dict.fromkeys(units))}; draw a figure of each")
+        raise ValueError(
+            f"expected {name} in one unit, got {' and '.join(dict.fromkeys(units))}; draw a figure of each"
+        )
     if labels is not None and len(labels) != len(given):
         raise ValueError(f"expected {len(given)} labels, one for each of the {name}, got {len(labels)}; correct them")
     return labels or [one.learner for one in given]
@@ -124,7 +163,9 @@ def _told(curve: Curve) -> str:
 def _pair(value: float, error: float) -> str:
     """A number and its standard error, to two digits of it."""
     decimals = max(0, 1 - int(np.floor(np.log10(error)))) if error > 0 else 0
-    return (f"{value:.{decimals}f} \N{PLUS-MINUS SIGN} {error:.{decimals}f}" if error > 0 else f"{value:.4g}").replace("-", "\N{MINUS SIGN}")
+    return (f"{value:.{decimals}f} \N{PLUS-MINUS SIGN} {error:.{decimals}f}" if error > 0 else f"{value:.4g}").replace(
+        "-", "\N{MINUS SIGN}"
+    )
 
 
 def _law(axes: Axes, curve: Curve, end: float, label: str, colour: str) -> None:
@@ -137,7 +178,17 @@ def _law(axes: Axes, curve: Curve, end: float, label: str, colour: str) -> None:
             axes.plot(sizes, heights, color=colour, linewidth=1.5, linestyle=style)
             axes.fill_between(sizes, heights - errors, heights + errors, color=colour, alpha=alpha, linewidth=0)
     hidden = np.isnan(curve.standard_error)
-    axes.errorbar(curve.sizes[~hidden], curve.error[~hidden], curve.standard_error[~hidden], fmt="o", color=colour, markersize=5, capsize=2.5, linewidth=1.2, label=label)
+    axes.errorbar(
+        curve.sizes[~hidden],
+        curve.error[~hidden],
+        curve.standard_error[~hidden],
+        fmt="o",
+        color=colour,
+        markersize=5,
+        capsize=2.5,
+        linewidth=1.2,
+        label=label,
+    )
     axes.plot(curve.sizes[hidden], curve.error[hidden], "o", color=colour, markersize=5, markerfacecolor="white")
 
 
@@ -148,7 +199,14 @@ def _panel(entries: int) -> tuple[Figure, Axes]:
 
 
 def _legend(figure: Figure, title: str) -> None:
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", frameon=False, title=title, title_fontsize=9, fontsize=9)
+    figure.legend(
+        *figure.axes[0].get_legend_handles_labels(),
+        loc="outside lower center",
+        frameon=False,
+        title=title,
+        title_fontsize=9,
+        fontsize=9,
+    )
 
 
 def _sizes(axes: Axes, ends: tuple[float, float], sizes: Sequence[float]) -> None:
@@ -159,7 +217,9 @@ def _sizes(axes: Axes, ends: tuple[float, float], sizes: Sequence[float]) -> Non
             kept.append(float(size))
     margin = 1.03 * (ends[1] / ends[0]) ** 0.01
     axes.set(xscale="log", xlim=(ends[0] / margin, ends[1] * margin))
-    axes.xaxis.set(major_locator=FixedLocator(sorted(kept)), minor_locator=NullLocator(), major_formatter=ScalarFormatter())
+    axes.xaxis.set(
+        major_locator=FixedLocator(sorted(kept)), minor_locator=NullLocator(), major_formatter=ScalarFormatter()
+    )
 
 
 def _running(losses: Losses) -> tuple[Int[np.ndarray, " r"], Float[np.ndarray, " r"], Float[np.ndarray, " r"]]:

@@ -16,7 +16,9 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 """Okabe and Ito's colours, which colour-blind readers can tell apart."""
 
 
-def distribution(*losses: Losses, labels: Sequence[str] | None = None, level: float = 0.95, transform: str = "none") -> Figure:
+def distribution(
+    *losses: Losses, labels: Sequence[str] | None = None, level: float = 0.95, transform: str = "none"
+) -> Figure:
     """Generalization distributions of one or more learners: distribution functions with bands, and densities.
 
     Args:
@@ -30,23 +32,37 @@ def distribution(*losses: Losses, labels: Sequence[str] | None = None, level: fl
       ValueError: nothing to draw, several data sets in one, another number of labels, or an unknown transform.
     """
     if not losses or any(one.sets is not None for one in losses):
-        raise ValueError(f"expected the losses of one or more learners on one data set, got {len(losses)} with sets {[one.sets for one in losses]}; choose a set with losses[q]")
+        raise ValueError(
+            f"expected the losses of one or more learners on one data set, got {len(losses)} with sets "
+            f"{[one.sets for one in losses]}; choose a set with losses[q]"
+        )
     labels = labels or [one.learner for one in losses]
     if len(labels) != len(losses) or transform not in ("none", "log1p"):
-        raise ValueError(f"expected {len(losses)} labels and transform 'none' or 'log1p', got {len(labels)} and {transform!r}; correct them")
+        raise ValueError(
+            f"expected {len(losses)} labels and transform 'none' or 'log1p', got {len(labels)} and "
+            f"{transform!r}; correct them"
+        )
     figure, (left, right) = plt.subplots(1, 2, figsize=(7.5, 3.5), layout="constrained")
     for one, label, colour in zip(losses, labels, colours(len(losses)), strict=True):
         values = one.g if transform == "none" else np.log1p(one.g)
         _step(left, values, level, textwrap.fill(label, 80), colour)
         _density(right, values, label, colour)
     scale = "G" if transform == "none" else "log(1 + G)"
-    for axes, title, ylabel in ((left, f"Distribution function, {level:.0%} band", "share of resamplings"), (right, "Density; average (solid), median (dotted)", "density")):
+    for axes, title, ylabel in (
+        (left, f"Distribution function, {level:.0%} band", "share of resamplings"),
+        (right, "Density; average (solid), median (dotted)", "density"),
+    ):
         axes.set_title(title, fontsize=10)
         axes.set(xlabel=f"generalization error {scale}, {losses[0].loss} loss", ylabel=ylabel)
         axes.spines[["top", "right"]].set_visible(False)
     left.set_ylim(0, 1)
     right.set_ylim(bottom=0)
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=max(1, min(3, 90 // (6 + max(map(len, labels))))), frameon=False)
+    figure.legend(
+        *left.get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=max(1, min(3, 90 // (6 + max(map(len, labels))))),
+        frameon=False,
+    )
     return figure
 
 
@@ -64,7 +80,9 @@ def _step(axes: Axes, values: np.ndarray, level: float, label: str, colour: str)
 def _density(axes: Axes, values: np.ndarray, label: str, colour: str) -> None:
     if np.ptp(values) > 0:
         reach = 3 * scipy.stats.iqr(values) or np.ptp(values)
-        grid = np.linspace(max(values.min() - 0.1 * np.ptp(values), values.min() - reach), values.max() + 0.1 * np.ptp(values), 400)
+        grid = np.linspace(
+            max(values.min() - 0.1 * np.ptp(values), values.min() - reach), values.max() + 0.1 * np.ptp(values), 400
+        )
         height = scipy.stats.gaussian_kde(values)(grid)
         axes.plot(grid, height, color=colour, label=label)
         axes.fill_between(grid, height, color=colour, alpha=0.1, linewidth=0)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.textpath import TextPath
 
 from jaxgen.plot.distributions import colours
-from jaxgen.result import Result
+from jaxgen.types.result import Result
 
 SIZE, NAME, HEADING = 9, 30, 76
 """Of the text, in points; and letters on a line of the names of rows, and of the headings."""
@@ -19,21 +19,25 @@ GAP, BESIDE = 0.6, 8.0
 MINUS, INFINITY, DIGIT_SPACE = "\N{MINUS SIGN}", "\N{INFINITY}", "\N{FIGURE SPACE}"
 
 
-def interval_forest(*results: Result, labels: Sequence[str] | None = None, truth: float | Mapping[str, float] | None = None) -> Figure:
-    """Estimates and intervals one below the other, under headings that say what they are about, with their numbers at the right.
+def interval_forest(
+    *results: Result, labels: Sequence[str] | None = None, truth: float | Mapping[str, float] | None = None
+) -> Figure:
+    """Estimates and intervals one below the other, under headings that say what they are about, with their numbers at
+    the right.
 
-    A limit that is infinite is drawn as an arrow, an estimate without an interval as an open point. What all results share, their
-    learner or their method, is said below the axis.
+    A limit that is infinite is drawn as an arrow, an estimate without an interval as an open point. What all results
+    share, their learner or their method, is said below the axis.
 
     Args:
-      results: of one data set, numbers of shape [], in one unit. Those about one target stand together, in the order given.
+      results: of one data set, numbers of shape [], in one unit. Those about one target stand together, in the order
+        given.
       labels: one a result; None takes what tells them apart, the learner, the method, or both.
       truth: what is known to be true, in that unit: one number for all targets, or one for each of some targets.
     Returns:
       A figure of one panel.
     Raises:
-      ValueError: nothing to draw, several data sets in one, different units, an estimate that is not finite, another number of labels, or the truth of
-        a target that no result is about.
+      ValueError: nothing to draw, several data sets in one, different units, an estimate that is not finite, another
+        number of labels, or the truth of a target that no result is about.
     """
     truths = _refuse(results, labels, truth)
     names, shared = _names(results)
@@ -41,7 +45,9 @@ def interval_forest(*results: Result, labels: Sequence[str] | None = None, truth
     numbers, header = _numbers(results)
     figure, axes = plt.subplots(layout="constrained")
     axes.set_xlim(*_reach(results, truths))
-    indent = BESIDE + max(TextPath((0, 0), name or "-", size=SIZE).get_extents().width for name in "\n".join(names).split("\n"))
+    indent = BESIDE + max(
+        TextPath((0, 0), name or "-", size=SIZE).get_extents().width for name in "\n".join(names).split("\n")
+    )
     _write(axes, 0.5, header, BESIDE)
     line = 1.0
     for (target, known), colour in zip(truths.items(), colours(len(truths)), strict=True):
@@ -55,7 +61,10 @@ def interval_forest(*results: Result, labels: Sequence[str] | None = None, truth
                 _row(axes, line - (GAP + _lines(name)) / 2, one, (name, -indent), said, colour)
         if known is not None:
             axes.plot([known, known], [start, line], color="0.3", linewidth=1, linestyle="--", zorder=1)
-    axes.set_xlabel(textwrap.fill(f"{results[0].unit}{shared}{'; dashed: truth' if truth is not None else ''}", HEADING), fontsize=SIZE)
+    axes.set_xlabel(
+        textwrap.fill(f"{results[0].unit}{shared}{'; dashed: truth' if truth is not None else ''}", HEADING),
+        fontsize=SIZE,
+    )
     axes.set(ylim=(line + GAP, 0), yticks=())
     axes.tick_params(labelsize=SIZE)
     axes.spines[["top", "left", "right"]].set_visible(False)
@@ -63,17 +72,24 @@ def interval_forest(*results: Result, labels: Sequence[str] | None = None, truth
     return figure
 
 
-def _refuse(results: tuple[Result, ...], labels: Sequence[str] | None, truth: float | Mapping[str, float] | None) -> dict[str, float | None]:
+def _refuse(
+    results: tuple[Result, ...], labels: Sequence[str] | None, truth: float | Mapping[str, float] | None
+) -> dict[str, float | None]:
     """The targets in order, each with its truth, of results that can be drawn together."""
     if not results or any(np.ndim(one.estimate) for one in results):
         shapes = [list(np.shape(one.estimate)) for one in results]
-        raise ValueError(f"expected one or more results of one data set, got {len(results)} with numbers of shapes {shapes}; make them of one, losses[q]")
+        raise ValueError(
+            f"expected one or more results of one data set, got {len(results)} with numbers of shapes "
+            f"{shapes}; make them of one, losses[q]"
+        )
     units = list(dict.fromkeys(one.unit for one in results))
     if len(units) > 1:
         raise ValueError(f"expected results in one unit, got {' and '.join(units)}; draw a figure of each")
     missing = [one for one in results if not np.isfinite(one.estimate)]
     if missing:
-        raise ValueError(f"expected estimates that are finite, got {float(missing[0].estimate)} by {missing[0].method}; leave it out")
+        raise ValueError(
+            f"expected estimates that are finite, got {float(missing[0].estimate)} by {missing[0].method}; leave it out"
+        )
     if labels is not None and len(labels) != len(results):
         raise ValueError(f"expected {len(results)} labels, one a result, got {len(labels)}; correct them")
     targets = dict.fromkeys(one.target for one in results)
@@ -81,7 +97,10 @@ def _refuse(results: tuple[Result, ...], labels: Sequence[str] | None, truth: fl
         return dict.fromkeys(targets, truth)
     unknown = [target for target in truth if target not in targets]
     if unknown:
-        raise ValueError(f"expected the truth of targets among {', '.join(map(repr, targets))}, got {unknown[0]!r}; name the target as the result does")
+        raise ValueError(
+            f"expected the truth of targets among {', '.join(map(repr, targets))}, got {unknown[0]!r}; "
+            "name the target as the result does"
+        )
     return {target: truth.get(target) for target in targets}
 
 
@@ -101,14 +120,20 @@ def _limits(result: Result) -> list[float]:
 
 def _reach(results: tuple[Result, ...], truths: Mapping[str, float | None]) -> tuple[float, float]:
     """The ends of the axis, with room for arrows."""
-    drawn = [float(one.estimate) for one in results] + [end for one in results for end in _limits(one)] + [known for known in truths.values() if known is not None]
+    drawn = (
+        [float(one.estimate) for one in results]
+        + [end for one in results for end in _limits(one)]
+        + [known for known in truths.values() if known is not None]
+    )
     values = np.array(drawn)[np.isfinite(drawn)]
     span = float(np.ptp(values)) or 0.1 * abs(values[0]) or 1.0
     return float(values.min() - 0.08 * span), float(values.max() + 0.08 * span)
 
 
 def _row(axes: Axes, height: float, result: Result, name: tuple[str, float], numbers: str, colour: str) -> None:
-    """A result between its name and its numbers: a point, and a line with a bar or an arrow at each end of the interval."""
+    """A result between its name and its numbers: a point, and a line with a bar or an arrow at each end of the
+    interval.
+    """
     _write(axes, height, *name)
     _write(axes, height, numbers, BESIDE)
     ends = _limits(result)
@@ -119,7 +144,15 @@ def _row(axes: Axes, height: float, result: Result, name: tuple[str, float], num
         for end, edge, arrow in zip(ends, seen, "<>", strict=True):
             mark, size, width = ("|", 9, 1.6) if np.isfinite(end) else (arrow, 7, 0)
             axes.plot(edge, height, mark, color=colour, markersize=size, markeredgewidth=width, clip_on=False)
-    axes.plot(float(result.estimate), height, "o", color=colour, markersize=5, markerfacecolor=colour if bounded else "white", markeredgewidth=1)
+    axes.plot(
+        float(result.estimate),
+        height,
+        "o",
+        color=colour,
+        markersize=5,
+        markerfacecolor=colour if bounded else "white",
+        markeredgewidth=1,
+    )
 
 
 def _numbers(results: tuple[Result, ...]) -> tuple[list[str], str]:
@@ -132,7 +165,11 @@ def _numbers(results: tuple[Result, ...]) -> tuple[list[str], str]:
     for one, estimate in zip(results, estimates, strict=True):
         lower, upper = _limits(one)
         if not np.isnan(lower):
-            ends = ("[" if np.isfinite(lower) else "(") + f"{write(lower)}, {write(upper)}" + ("]" if np.isfinite(upper) else ")")
+            ends = (
+                ("[" if np.isfinite(lower) else "(")
+                + f"{write(lower)}, {write(upper)}"
+                + ("]" if np.isfinite(upper) else ")")
+            )
             more = f" {ends}" + (f" {100 * one.level:.4g}%" if len(levels) > 1 else "")
         else:
             more = "" if np.isnan(one.standard_error) else f" (s.e. {write(float(one.standard_error))})"
@@ -163,4 +200,14 @@ def _lines(text: str) -> int:
 
 def _write(axes: Axes, height: float, text: str, points: float, **style) -> None:
     """Text that begins so many points left of the panel, if negative, or right of it."""
-    axes.annotate(text, (float(points > 0), height), (points, 0), axes.get_yaxis_transform(), "offset points", va="center", fontsize=SIZE, annotation_clip=False, **style)
+    axes.annotate(
+        text,
+        (float(points > 0), height),
+        (points, 0),
+        axes.get_yaxis_transform(),
+        "offset points",
+        va="center",
+        fontsize=SIZE,
+        annotation_clip=False,
+        **style,
+    )

@@ -1,9 +1,19 @@
 """Data whose truth is known: systems that make any number of independent data sets."""
 
-from jaxgen.simulate.bank import bank, bank_target
-from jaxgen.simulate.kin import kin, kin_target
+from jaxgen.simulate.bank_family import bank, bank_target
+from jaxgen.simulate.kin_family import kin, kin_target
 from jaxgen.simulate.linear import LinearSystem, linear_ar
-from jaxgen.simulate.pumadyn import pumadyn, pumadyn_target
+from jaxgen.simulate.pumadyn_family import pumadyn, pumadyn_target
 from jaxgen.simulate.simulation import Simulation
 
-__all__ = ["LinearSystem", "Simulation", "bank", "bank_target", "kin", "kin_target", "linear_ar", "pumadyn", "pumadyn_target"]
+__all__ = [
+    "LinearSystem",
+    "Simulation",
+    "bank",
+    "bank_target",
+    "kin",
+    "kin_target",
+    "linear_ar",
+    "pumadyn",
+    "pumadyn_target",
+]

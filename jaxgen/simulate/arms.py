@@ -60,7 +60,9 @@ def over_cases(target: Callable[[Float[Array, " D"]], Float[Array, ""]], x: Floa
 
 
 @partial(jax.jit, static_argnums=0)
-def _batched(target: Callable[[Float[Array, " D"]], Float[Array, ""]], x: Float[Array, "size D"]) -> Float[Array, " size"]:
+def _batched(
+    target: Callable[[Float[Array, " D"]], Float[Array, ""]], x: Float[Array, "size D"]
+) -> Float[Array, " size"]:
     return jax.vmap(target)(x)
 
 
@@ -69,14 +71,19 @@ def uniform(key: Key, shape: tuple[int, ...], dtype: np.dtype) -> Float[Array, "
     return jax.random.uniform(key, shape, dtype, -np.sqrt(3.0), np.sqrt(3.0))
 
 
-def targets(target: Callable[[Float[Array, " D"]], Float[Array, ""]], x: Float[np.ndarray, "*N D"]) -> Float[np.ndarray, "*N"]:
+def targets(
+    target: Callable[[Float[Array, " D"]], Float[Array, ""]], x: Float[np.ndarray, "*N D"]
+) -> Float[np.ndarray, "*N"]:
     """Noise-free targets [*N] of given inputs [*N, D], in double precision.
 
     Raises:
       ValueError: neither 8 nor 32 inputs, or no case.
     """
     if np.ndim(x) == 0 or np.size(x) == 0 or np.shape(x)[-1] not in (8, 32):
-        raise ValueError(f"expected x [..., D] with D of 8 or 32 inputs and at least one case, got {list(np.shape(x))}; give every case all inputs of the family")
+        raise ValueError(
+            "expected x [..., D] with D of 8 or 32 inputs and at least one case, got "
+            f"{list(np.shape(x))}; give every case all inputs of the family"
+        )
     with jax.enable_x64(True):
         flat = jnp.asarray(np.asarray(x, np.float64).reshape(-1, np.shape(x)[-1]))
         return np.asarray(over_cases(target, flat)).reshape(np.shape(x)[:-1])

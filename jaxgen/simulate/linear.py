@@ -7,8 +7,7 @@ import scipy.linalg
 import scipy.signal
 from jaxtyping import Float
 
-from jaxgen import keys
-from jaxgen.types import Data, Key
+from jaxgen.types import Data, Key, keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +26,9 @@ class LinearSystem:
     covariance: Float[np.ndarray, "D D"]
     noise: float
 
-    def generalization(self, weights: Float[np.ndarray, "*R D"], inputs: list[int] | None = None) -> Float[np.ndarray, "*R"]:
+    def generalization(
+        self, weights: Float[np.ndarray, "*R D"], inputs: list[int] | None = None
+    ) -> Float[np.ndarray, "*R"]:
         """Exact generalization error of linear predictions: noise + (w - w0)' H (w - w0).
 
         Args:
@@ -43,13 +44,20 @@ class LinearSystem:
 
 
 def linear_ar(
-    key: Key, sets: int | None, n: int, d: int, rho: float = 0.6518, noise: float = 32.45, covariance: Float[np.ndarray, "d d"] | None = None
+    key: Key,
+    sets: int | None,
+    n: int,
+    d: int,
+    rho: float = 0.6518,
+    noise: float = 32.45,
+    covariance: Float[np.ndarray, "d d"] | None = None,
 ) -> LinearSystem:
     """The system of Larsen & Hansen 1995: a linear model of Gaussian inputs that are correlated in time.
 
-    y(k) = x(k)' w0 + e(k), with x(k) = L z(k), L L' = H, and every component of z a first-order autoregression of unit variance.
-    w0 is standard Gaussian. H = A A' / D with A a standard Gaussian [D, D] matrix, unless given: the paper says only "a random positive
-    definite symmetric matrix". All data sets share H and w0. For a least-squares model of all inputs neither has any influence on G.
+    y(k) = x(k)' w0 + e(k), with x(k) = L z(k), L L' = H, and every component of z a first-order autoregression of unit
+    variance. w0 is standard Gaussian. H = A A' / D with A a standard Gaussian [D, D] matrix, unless given: the paper
+    says only "a random positive definite symmetric matrix". All data sets share H and w0. For a least-squares model of
+    all inputs neither has any influence on G.
 
     Args:
       key: consumed.
@@ -65,7 +73,10 @@ def linear_ar(
       ValueError: a count below 1, |rho| not below 1, negative noise, or a covariance that is not positive definite.
     """
     if min(n, d, 1 if sets is None else sets) < 1 or not abs(rho) < 1 or noise < 0:
-        raise ValueError(f"expected sets, n and d of at least 1, |rho| < 1 and noise >= 0, got sets={sets}, n={n}, d={d}, rho={rho}, noise={noise}; correct the one that is out of range")
+        raise ValueError(
+            f"expected sets, n and d of at least 1, |rho| < 1 and noise >= 0, got sets={sets}, n={n}, "
+            f"d={d}, rho={rho}, noise={noise}; correct the one that is out of range"
+        )
     random = keys.generator(key)
     root = random.standard_normal((d, d)) / np.sqrt(d)
     weights = random.standard_normal(d)
@@ -86,4 +97,7 @@ def _cholesky(covariance: Float[np.ndarray, "a b"], d: int) -> Float[np.ndarray,
             return scipy.linalg.cholesky(covariance, lower=True)
     except scipy.linalg.LinAlgError:
         pass
-    raise ValueError(f"expected a symmetric positive definite covariance [{d}, {d}], got {list(covariance.shape)} that is not; correct it, or leave it out to have one drawn")
+    raise ValueError(
+        f"expected a symmetric positive definite covariance [{d}, {d}], got {list(covariance.shape)} "
+        "that is not; correct it, or leave it out to have one drawn"
+    )

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgen import keys
-from jaxgen.types import Data, Key
+from jaxgen.types import Data, Key, keys
 
 _PAIRS = 1 << 16
 """Fresh cases, each simulated twice, that the irreducible loss is estimated from."""
@@ -20,7 +19,8 @@ class Simulation:
     """Data sets from a simulator, and what is known of them.
 
     Attributes:
-      name: DELVE's name of the data set, such as "kin-8nm"; it ends in "-like" where the original simulator is not known.
+      name: DELVE's name of the data set, such as "kin-8nm"; it ends in "-like" where the original simulator is not
+        known.
       data: x [*Q, N, D], y [*Q, N, 1].
       noise_free: the targets of the same inputs without noise, [*Q, N, 1].
       irreducible: expected squared loss of the best of all predictions, E Var(y | x), in squared units of the target.
@@ -73,7 +73,9 @@ class Simulator:
         half_squares = np.square(first - second) / 2
         data = Data(np.asarray(x).reshape(*lead, -1), y.reshape(*lead, 1), names, target).checked()
         error = half_squares.std(ddof=1) / np.sqrt(self.pairs)
-        return Simulation(name, data, ideal.reshape(*lead, 1), float(half_squares.mean()), float(error), float(first.var()))
+        return Simulation(
+            name, data, ideal.reshape(*lead, 1), float(half_squares.mean()), float(error), float(first.var())
+        )
 
 
 def require(inputs: int, linearity: str, noise: str) -> str:
@@ -84,7 +86,8 @@ def require(inputs: int, linearity: str, noise: str) -> str:
     """
     if inputs not in (8, 32) or linearity not in ("f", "n") or noise not in ("m", "h"):
         raise ValueError(
-            f'expected inputs of 8 or 32, linearity "f" (fairly linear) or "n" (non-linear) and noise "m" (medium) or "h" (high), '
+            'expected inputs of 8 or 32, linearity "f" (fairly linear) or "n" (non-linear) and noise "m" '
+            '(medium) or "h" (high), '
             f"got inputs={inputs!r}, linearity={linearity!r}, noise={noise!r}; choose one data set of the family"
         )
     return f"{inputs}{linearity}{noise}"

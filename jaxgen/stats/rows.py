@@ -1,4 +1,6 @@
-"""Rows of a plan as statistics see them: their test cases, the divisions into folds that they make, and whether they share cases."""
+"""Rows of a plan as statistics see them: their test cases, the divisions into folds that they make, and whether they
+share cases.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +18,10 @@ def every_case(losses: Losses) -> Float[np.ndarray, "*Q R N"]:
       ValueError: only the means of rows were kept, or a row failed.
     """
     if losses.values is None:
-        raise ValueError(f"expected the losses of every case, got the means of rows only ({losses.plan.scheme}); assess with keep='cases'")
+        raise ValueError(
+            f"expected the losses of every case, got the means of rows only ({losses.plan.scheme}); "
+            "assess with keep='cases'"
+        )
     _ = losses.g
     return losses.values.astype(np.float64, copy=False)
 
@@ -42,12 +47,15 @@ def cases_of_row(losses: Losses, row: int | None = None, least: int = 1) -> Floa
     """The losses of the test cases of one row, [*Q, n]; None takes the only row of a plan.
 
     Raises:
-      ValueError: no such row, or none chosen of several; test cases that were trained on or count more than once, different numbers of them in
-        different data sets, or fewer than `least`; losses without cases, or a failed row.
+      ValueError: no such row, or none chosen of several; test cases that were trained on or count more than once,
+        different numbers of them in different data sets, or fewer than `least`; losses without cases, or a failed row.
     """
     plan, chosen = losses.plan, row or 0
     if (row is None and plan.resamples != 1) or not 0 <= chosen < plan.resamples:
-        raise ValueError(f"expected one row of the plan, got row={row} of {plan.resamples}; give its number, from 0 to {plan.resamples - 1}")
+        raise ValueError(
+            f"expected one row of the plan, got row={row} of {plan.resamples}; "
+            f"give its number, from 0 to {plan.resamples - 1}"
+        )
     train, test = plan.train[..., chosen, :], plan.test[..., chosen, :]
     sizes, trouble = (test > 0).sum(-1), _not_held_out(train, test)
     if not trouble and sizes.min() != sizes.max():
@@ -55,7 +63,10 @@ def cases_of_row(losses: Losses, row: int | None = None, least: int = 1) -> Floa
     elif not trouble and sizes.min() < least:
         trouble = f"{sizes.min()}; leave more of them out"
     if trouble:
-        raise ValueError(f"expected at least {least} test case{'s' * (least > 1)} held out of the training, got {trouble} ({plan.scheme}, row {chosen})")
+        raise ValueError(
+            f"expected at least {least} test case{'s' * (least > 1)} held out of the training, got "
+            f"{trouble} ({plan.scheme}, row {chosen})"
+        )
     values = every_case(losses)[..., chosen, :]
     return values[np.broadcast_to(test > 0, values.shape)].reshape(*values.shape[:-1], -1)
 
@@ -68,7 +79,10 @@ def tested(values: Float[np.ndarray, "*Q R N"], plan: Plan) -> Float[np.ndarray,
     """
     weights = plan.test.astype(np.float64)
     if not plan.test.any(axis=-2).all():
-        raise ValueError(f"expected every case to be tested by some row, got {int((~plan.test.any(axis=-2)).sum())} that are not ({plan.scheme}); use k_fold, leave_one_out or more resamples")
+        raise ValueError(
+            f"expected every case to be tested by some row, got {int((~plan.test.any(axis=-2)).sum())} "
+            f"that are not ({plan.scheme}); use k_fold, leave_one_out or more resamples"
+        )
     return np.asarray(np.sum(np.where(weights > 0, weights * values, 0), axis=-2) / weights.sum(-2))
 
 
@@ -87,7 +101,9 @@ def overlap(plan: Plan) -> bool:
 
 
 def divisions(plan: Plan) -> Int[np.ndarray, " R"]:
-    """The number of the division into folds that each row belongs to, [R]: by the label "repeat"; rows without it are taken one division after the other."""
+    """The number of the division into folds that each row belongs to, [R]: by the label "repeat"; rows without it are
+    taken one division after the other.
+    """
     if "repeat" in plan.labels:
         return np.unique(plan.labels["repeat"], return_inverse=True)[1]
     repeats = max(int(plan.test[..., 0].sum(-1).max()), 1)
@@ -95,7 +111,9 @@ def divisions(plan: Plan) -> Int[np.ndarray, " R"]:
 
 
 def not_folds(plan: Plan, complete: bool = True) -> str:
-    """Why rows are no folds, each division testing every case once; empty if they are. `complete` asks that they train on all that they do not test."""
+    """Why rows are no folds, each division testing every case once; empty if they are. `complete` asks that they train
+    on all that they do not test.
+    """
     times, number = plan.test.sum(-2), divisions(plan)
     if plan.train.max() > 1:
         return "cases drawn more than once (a bootstrap)"
@@ -116,13 +134,17 @@ def ten_halves(values: Float[np.ndarray, "*Q R"], plan: Plan) -> Float[np.ndarra
     """
     labelled = {"repeat", "fold"} <= set(plan.labels) and plan.resamples == 10
     if not labelled or divisions(plan).max() != 4 or not_folds(plan):
-        raise ValueError(f"expected 10 rows with the labels repeat and fold, five times two halves, got {plan.scheme}; use resample.five_by_two")
+        raise ValueError(
+            f"expected 10 rows with the labels repeat and fold, five times two halves, got {plan.scheme}; "
+            "use resample.five_by_two"
+        )
     order = np.lexsort((plan.labels["fold"], plan.labels["repeat"]))
     return values[..., order].reshape(*values.shape[:-1], 5, 2)
 
 
 def suited(table: Sequence[tuple[Any, Any, str]], plan: Plan, expected: str) -> tuple[Callable[..., Any], str]:
-    """The method for a plan, with any number of rows R, and the reason: the first line (fits, method, reason) of the table that fits.
+    """The method for a plan, with any number of rows R, and the reason: the first line (fits, method, reason) of the
+    table that fits.
 
     Raises:
       ValueError: that line has no method, and the reason says why; `expected` says what was.

@@ -1,4 +1,6 @@
-"""Mean and standard error of the losses of one learner, or of the differences of two: what intervals and tests share."""
+"""Mean and standard error of the losses of one learner, or of the differences of two: what intervals and tests
+share.
+"""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -8,9 +10,9 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
-from jaxgen.result import Result
 from jaxgen.stats.rows import not_folds, overlap
 from jaxgen.types import Losses, Plan
+from jaxgen.types.result import Result
 
 _BYTES = 2**26
 """Memory of the bootstrap samples that are made at a time."""
@@ -23,7 +25,9 @@ class Spread(NamedTuple):
     standard_error: Float[np.ndarray, "*Q"]
     df: float
 
-    def limits(self, level: float, alternative: str = "two-sided") -> tuple[Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
+    def limits(
+        self, level: float, alternative: str = "two-sided"
+    ) -> tuple[Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
         """Lower and upper confidence limits, [*Q] each; "greater" has the lower one only, "less" the upper one.
 
         Raises:
@@ -31,7 +35,9 @@ class Spread(NamedTuple):
         """
         require_level(level)
         require_alternative(alternative)
-        reach = scipy.stats.t.ppf((1 + level) / 2 if alternative == "two-sided" else level, self.df) * self.standard_error
+        reach = (
+            scipy.stats.t.ppf((1 + level) / 2 if alternative == "two-sided" else level, self.df) * self.standard_error
+        )
         lower = np.full_like(self.estimate, -np.inf) if alternative == "less" else self.estimate - reach
         upper = np.full_like(self.estimate, np.inf) if alternative == "greater" else self.estimate + reach
         return np.asarray(lower), np.asarray(upper)
@@ -46,7 +52,9 @@ class Spread(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore"):
             statistic = np.where(self.estimate == 0, 0.0, self.estimate / self.standard_error)
         t = scipy.stats.t(self.df)
-        p = {"two-sided": 2 * t.sf(np.abs(statistic)), "greater": t.sf(statistic), "less": t.cdf(statistic)}[alternative]
+        p = {"two-sided": 2 * t.sf(np.abs(statistic)), "greater": t.sf(statistic), "less": t.cdf(statistic)}[
+            alternative
+        ]
         return np.asarray(statistic), np.asarray(np.where((self.estimate == 0) & (self.standard_error == 0), 1.0, p))
 
 
@@ -57,18 +65,25 @@ def independent(rows: Float[np.ndarray, "*Q R"]) -> Spread:
 
 
 def corrected(rows: Float[np.ndarray, "*Q R"], plan: Plan) -> Spread:
-    """The mean of R random splits, or of (repeated) k-fold, [*Q, R]: variance (1/R + n2/n1) S^2 (Nadeau & Bengio 2003; Bouckaert & Frank 2004).
+    """The mean of R random splits, or of (repeated) k-fold, [*Q, R]: variance (1/R + n2/n1) S^2 (Nadeau & Bengio 2003;
+    Bouckaert & Frank 2004).
 
     Raises:
       ValueError: a plan that the correction is not made for; see `refuse_unfit`.
     """
     refuse_unfit(plan)
     r = rows.shape[-1]
-    return Spread(np.asarray(rows.mean(-1)), np.asarray(np.sqrt(1 / r + (plan.test_sizes / plan.train_sizes).mean(-1)) * _deviation(rows)), float(r - 1))
+    return Spread(
+        np.asarray(rows.mean(-1)),
+        np.asarray(np.sqrt(1 / r + (plan.test_sizes / plan.train_sizes).mean(-1)) * _deviation(rows)),
+        float(r - 1),
+    )
 
 
 def all_pairs(cases: Float[np.ndarray, "*Q N"]) -> Spread:
-    """The mean of the losses [*Q, N] of cases, each of a model not trained on it; variance by all pairs of cases (Bayle et al. 2020, sigma_out)."""
+    """The mean of the losses [*Q, N] of cases, each of a model not trained on it; variance by all pairs of cases
+    (Bayle et al. 2020, sigma_out).
+    """
     n = cases.shape[-1]
     return Spread(np.asarray(cases.mean(-1)), np.asarray(_deviation(cases, 0) / np.sqrt(n)), np.inf)
 
@@ -77,7 +92,8 @@ def refuse_unfit(plan: Plan) -> None:
     """Refuses a plan whose rows are no random splits or folds.
 
     Raises:
-      ValueError: bootstrap counts, test cases that were trained on, instances of a DELVE task, rows of several kinds, or rows that share no case.
+      ValueError: bootstrap counts, test cases that were trained on, instances of a DELVE task, rows of several kinds,
+        or rows that share no case.
     """
     trouble = ""
     if plan.train.max() > 1 or plan.test.max() > 1:
@@ -85,7 +101,10 @@ def refuse_unfit(plan: Plan) -> None:
     elif np.any((plan.train > 0) & (plan.test > 0)):
         trouble = "rows tested on cases that they were trained on; use leave_out or k_fold"
     elif "instance" in plan.labels:
-        trouble = "training sets that do not overlap, which need no correction; use paired_t if the test sets do not overlap either"
+        trouble = (
+            "training sets that do not overlap, which need no correction; "
+            "use paired_t if the test sets do not overlap either"
+        )
     elif {"pair", "first"} & set(plan.labels):
         trouble = "rows of several kinds in one design; use leave_out or k_fold"
     elif not overlap(plan):
@@ -95,19 +114,38 @@ def refuse_unfit(plan: Plan) -> None:
 
 
 def caution(plan: Plan) -> str:
-    """What to say of a correction for random splits or folds: of rows that leave out different shares, or that cut one permutation; empty if there is nothing.
+    """What to say of a correction for random splits or folds: of rows that leave out different shares, or that cut one
+    permutation; empty if there is nothing.
 
-    Of 3000 data sets with two equally good learners, 40 or 100 cases and 8 to 100 balanced splits, the corrected t-test at 5 % rejected in 1.8 % (20 splits
-    that leave out a tenth) to 8.6 % (as many splits as cases), and in 4.4 to 6.1 % where the splits were random (simulated).
+    Of 3000 data sets with two equally good learners, 40 or 100 cases and 8 to 100 balanced splits, the corrected
+    t-test at 5 % rejected in 1.8 % (20 splits that leave out a tenth) to 8.6 % (as many splits as cases), and in 4.4
+    to 6.1 % where the splits were random (simulated).
     """
     each = plan.test_sizes / plan.train_sizes
-    unequal = "" if each.min() == each.max() else f"n2/n1 differs between rows ({each.min():.3g} to {each.max():.3g}); its mean was used"
-    cut = "balanced splits are no random ones, for which the correction is made: it errs to either side, to the unsafe one where there are as many as cases; use leave_out"
+    unequal = (
+        ""
+        if each.min() == each.max()
+        else f"n2/n1 differs between rows ({each.min():.3g} to {each.max():.3g}); its mean was used"
+    )
+    cut = (
+        "balanced splits are no random ones, for which the correction is made: "
+        "it errs to either side, to the unsafe one where there are as many as cases; use leave_out"
+    )
     return joined(unequal, cut if "partition" in plan.labels and not_folds(plan) else "")
 
 
-def bootstrapped(values: Float[np.ndarray, "*Q N"], statistic: Callable[..., Any], method: str, resamples: int, seed: int, level: float, alternative: str = "two-sided"):
-    """SciPy's bootstrap of a statistic of N values [*Q, N], the same cases drawn from each of the Q; data without spread are for the caller to see."""
+def bootstrapped(
+    values: Float[np.ndarray, "*Q N"],
+    statistic: Callable[..., Any],
+    method: str,
+    resamples: int,
+    seed: int,
+    level: float,
+    alternative: str = "two-sided",
+):
+    """SciPy's bootstrap of a statistic of N values [*Q, N], the same cases drawn from each of the Q; data without
+    spread are for the caller to see.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", scipy.stats.DegenerateDataWarning)
         return scipy.stats.bootstrap(
@@ -140,7 +178,19 @@ def as_result(
     """
     lower, upper = spread.limits(level, alternative)
     df = np.full(spread.estimate.shape, float(spread.df))
-    return Result(*describe, f"{losses.loss} loss", losses.learner, spread.estimate, spread.standard_error, df, lower, upper, level=level, parts=parts or {}, note=joined(note, dropped(losses)))
+    return Result(
+        *describe,
+        f"{losses.loss} loss",
+        losses.learner,
+        spread.estimate,
+        spread.standard_error,
+        df,
+        lower,
+        upper,
+        level=level,
+        parts=parts or {},
+        note=joined(note, dropped(losses)),
+    )
 
 
 def dropped(losses: Losses) -> str:
@@ -162,7 +212,9 @@ def require_level(level: float) -> None:
 def require_alternative(alternative: str) -> None:
     """Raises ValueError unless it is one of the three."""
     if alternative not in ("two-sided", "greater", "less"):
-        raise ValueError(f"expected the alternative two-sided, greater or less, got {alternative!r}; choose one of them")
+        raise ValueError(
+            f"expected the alternative two-sided, greater or less, got {alternative!r}; choose one of them"
+        )
 
 
 def _deviation(rows: Float[np.ndarray, "*Q R"], ddof: int = 1) -> Float[np.ndarray, "*Q"]:

@@ -1,7 +1,9 @@
-"""Tests of whether learners differ: two on one plan, on instances of tasks, on one test set; many at once, and many tests at once."""
+"""Tests of whether learners differ: two on one plan, on instances of tasks, on one test set; many at once, and many
+tests at once.
+"""
 
 from jaxgen.stats.compare.comparison import Comparison
-from jaxgen.stats.compare.delve import disjoint_t, expected_loss, quasi_f
+from jaxgen.stats.compare.instances import disjoint_t, expected_loss, quasi_f
 from jaxgen.stats.compare.many import Omnibus, RankDifferences, cochran_q, friedman, iman_davenport, nemenyi
 from jaxgen.stats.compare.multiplicity import Pairs, benjamini_hochberg, benjamini_yekutieli, holm, max_t, pairwise
 from jaxgen.stats.compare.paired import hold_out_t, mcnemar, permutation
@@ -18,14 +20,12 @@ from jaxgen.stats.compare.splits import (
     probability_greater,
     probability_interval,
 )
-from jaxgen.stats.compare.task import TaskComparison, standard_loss, task
 
 __all__ = [
     "Comparison",
     "Omnibus",
     "Pairs",
     "RankDifferences",
-    "TaskComparison",
     "bayesian_t",
     "benjamini_hochberg",
     "benjamini_yekutieli",
@@ -52,6 +52,4 @@ __all__ = [
     "probability_interval",
     "quasi_f",
     "recommend",
-    "standard_loss",
-    "task",
 ]

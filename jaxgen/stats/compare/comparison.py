@@ -28,7 +28,8 @@ class Comparison:
       df: degrees of freedom; infinite for a normal law, NaN where the test is exact or, as F, has two (see `parts`).
       statistic: [*Q]; of a t- or z-test estimate / standard_error, 0 where both are 0.
       p_value: for the alternative, [*Q]; 1 where all differences are 0, NaN where the method has none.
-      lower, upper: limits of the interval, [*Q]; one of them infinite for a one-sided alternative, both NaN where the method has none.
+      lower, upper: limits of the interval, [*Q]; one of them infinite for a one-sided alternative, both NaN where the
+        method has none.
       alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval.
       note: what to beware of; empty if nothing.
@@ -59,7 +60,14 @@ class Comparison:
         names = ("estimate", "standard_error", "statistic", "p_value", "lower", "upper")
         numbers = {name: getattr(self, name) for name in names} | dict(self.parts)
         frame = pd.DataFrame({name: np.atleast_1d(value) for name, value in numbers.items()})
-        return frame.assign(df=self.df, level=self.level, alternative=self.alternative, method=self.method, first=self.first, second=self.second)
+        return frame.assign(
+            df=self.df,
+            level=self.level,
+            alternative=self.alternative,
+            method=self.method,
+            first=self.first,
+            second=self.second,
+        )
 
     def __str__(self) -> str:
         head = f"{self.method} ({self.source}): G of {self.second} minus G of {self.first}"
@@ -70,7 +78,10 @@ class Comparison:
         said = f"{len(self.estimate)} data sets, median difference {np.median(self.estimate):.5g}"
         if np.isnan(self.p_value).any():
             return said
-        return f"{said}; no difference rejected at {1 - self.level:.3g} in {np.mean(self.p_value < 1 - self.level):.1%} of them"
+        return (
+            f"{said}; no difference rejected at {1 - self.level:.3g} in "
+            f"{np.mean(self.p_value < 1 - self.level):.1%} of them"
+        )
 
     def _of_one(self) -> str:
         said = [f"difference {self.estimate:.5g}"]
@@ -78,7 +89,10 @@ class Comparison:
             said += [f"standard error {self.standard_error:.5g}"]
         if not np.isnan(self.lower):
             said += [f"{self.level:.0%} interval [{self.lower:.5g}, {self.upper:.5g}]"]
-        said += [f"{self.symbol} = {self.statistic:.4g}" + (f" with {self.df:.4g} degrees of freedom" if np.isfinite(self.df) else "")]
+        said += [
+            f"{self.symbol} = {self.statistic:.4g}"
+            + (f" with {self.df:.4g} degrees of freedom" if np.isfinite(self.df) else "")
+        ]
         if not np.isnan(self.p_value):
             said += [f"p = {self.p_value:.3g} ({self.alternative})"]
         return ", ".join(said + [f"{name} {float(value):.4g}" for name, value in self.parts.items()])
@@ -91,10 +105,17 @@ def require_same(first: Losses, second: Losses) -> None:
       ValueError: different plans or losses, or failed rows.
     """
     if first.loss != second.loss:
-        raise ValueError(f"expected one loss for both learners, got {first.loss} and {second.loss}; assess both with the same loss")
-    same = first.plan is second.plan or all(np.array_equal(getattr(first, name), getattr(second, name)) for name in ("train", "test"))
+        raise ValueError(
+            f"expected one loss for both learners, got {first.loss} and {second.loss}; assess both with the same loss"
+        )
+    same = first.plan is second.plan or all(
+        np.array_equal(getattr(first, name), getattr(second, name)) for name in ("train", "test")
+    )
     if not same or first.test_mean.shape != second.test_mean.shape:
-        raise ValueError(f"expected both learners on the same resamplings, got {first.plan.scheme} and {second.plan.scheme}; assess both with one plan")
+        raise ValueError(
+            f"expected both learners on the same resamplings, got {first.plan.scheme} and "
+            f"{second.plan.scheme}; assess both with one plan"
+        )
     _ = first.g, second.g
 
 
@@ -106,7 +127,9 @@ def differences(first: Losses, second: Losses) -> Float[np.ndarray, "*Q R"]:
     """
     require_same(first, second)
     if first.resamples < 2:
-        raise ValueError(f"expected at least 2 resamplings to compare learners, got {first.resamples}; ask for more resamples")
+        raise ValueError(
+            f"expected at least 2 resamplings to compare learners, got {first.resamples}; ask for more resamples"
+        )
     return second.g - first.g
 
 
@@ -129,7 +152,17 @@ def of_spread(
     limits = spread.limits(level, alternative)
     numbers = (spread.estimate, spread.standard_error, float(spread.df), statistic, p, *limits)
     symbol = "z" if np.isinf(spread.df) else "t"
-    return Comparison(*describe, first.learner, second.learner, *numbers, alternative, level, joined(note, dropped(first)), symbol, parts or {})
+    return Comparison(
+        *describe,
+        first.learner,
+        second.learner,
+        *numbers,
+        alternative,
+        level,
+        joined(note, dropped(first)),
+        symbol,
+        parts or {},
+    )
 
 
 def of_test(
@@ -149,4 +182,14 @@ def of_test(
     """The result of a test without interval: estimate, statistic and p-value, [*Q] each."""
     none = np.full(estimate.shape, np.nan)
     numbers = (estimate, none, df, statistic, p_value, none, none)
-    return Comparison(*describe, first.learner, second.learner, *numbers, alternative, level, joined(note, dropped(first)), symbol, parts or {})
+    return Comparison(
+        *describe,
+        first.learner,
+        second.learner,
+        *numbers,
+        alternative,
+        level,
+        joined(note, dropped(first)),
+        symbol,
+        parts or {},
+    )

@@ -1,6 +1,7 @@
 """Tests of several learners at once by ranks: Friedman, Iman and Davenport, Cochran, Nemenyi.
 
-Axes: B blocks (data sets, or resamplings that share no case), L learners. Rank 1 is the smallest loss of a block; equal losses share the mean of their ranks.
+Axes: B blocks (data sets, or resamplings that share no case), L learners. Rank 1 is the smallest loss of a block;
+  equal losses share the mean of their ranks.
 """
 
 import math
@@ -58,12 +59,26 @@ class Omnibus:
     def to_frame(self) -> pd.DataFrame:
         """One row per learner, with the numbers of the test in each."""
         frame = pd.DataFrame({"learner": self.learners, "mean": self.means, "rank": self.ranks})
-        return frame.assign(statistic=self.statistic, df=", ".join(map(str, self.df)), p_value=self.p_value, unit=self.unit, method=self.method)
+        return frame.assign(
+            statistic=self.statistic,
+            df=", ".join(map(str, self.df)),
+            p_value=self.p_value,
+            unit=self.unit,
+            method=self.method,
+        )
 
     def __str__(self) -> str:
         law = "chi2" if len(self.df) == 1 else "F"
-        test = f"{law} = {self.statistic:.4g} with {' and '.join(map(str, self.df))} degrees of freedom, p = {self.p_value:.3g}, against: {self.target}"
-        return _lines(f"{self.method} ({self.source}): {len(self.learners)} learners, {self.blocks}, {self.unit} loss", test, _ranking(self), self.note)
+        test = (
+            f"{law} = {self.statistic:.4g} with {' and '.join(map(str, self.df))} degrees of freedom, p = "
+            f"{self.p_value:.3g}, against: {self.target}"
+        )
+        return _lines(
+            f"{self.method} ({self.source}): {len(self.learners)} learners, {self.blocks}, {self.unit} loss",
+            test,
+            _ranking(self),
+            self.note,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,68 +114,109 @@ class RankDifferences:
     note: str = ""
 
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The largest sets of learners that the test does not tell apart, as their positions in the order of rank; sets of one are left out."""
+        """The largest sets of learners that the test does not tell apart, as their positions in the order of rank;
+        sets of one are left out.
+        """
         order = np.argsort(self.ranks, kind="stable")
         ranks = self.ranks[order]
         ends = [int(np.max(np.flatnonzero(ranks - low < self.critical_difference))) for low in ranks]
-        return tuple(tuple(order[start : end + 1].tolist()) for start, end in enumerate(ends) if end > start and (start == 0 or end > ends[start - 1]))
+        return tuple(
+            tuple(order[start : end + 1].tolist())
+            for start, end in enumerate(ends)
+            if end > start and (start == 0 or end > ends[start - 1])
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """One row per pair; the difference is the second rank minus the first."""
         first, second = np.triu_indices(len(self.learners), 1)
         names = np.asarray(self.learners, dtype=object)
-        frame = pd.DataFrame({"first": names[first], "second": names[second], "rank_difference": self.ranks[second] - self.ranks[first], "p_value": self.p_value[first, second]})
-        return frame.assign(critical_difference=self.critical_difference, level=self.level, unit=self.unit, method=self.method)
+        frame = pd.DataFrame(
+            {
+                "first": names[first],
+                "second": names[second],
+                "rank_difference": self.ranks[second] - self.ranks[first],
+                "p_value": self.p_value[first, second],
+            }
+        )
+        return frame.assign(
+            critical_difference=self.critical_difference, level=self.level, unit=self.unit, method=self.method
+        )
 
     def __str__(self) -> str:
         found = np.argwhere(self.ranks[None] - self.ranks[:, None] >= self.critical_difference)
         apart = [f"{self.learners[i]} < {self.learners[j]} (p = {self.p_value[i, j]:.3g})" for i, j in found]
-        test = f"critical difference {self.critical_difference:.4g} at {self.level:.0%}; " + ("smaller losses: " + "; ".join(apart) if apart else "no two learners are told apart")
-        return _lines(f"{self.method} ({self.source}): {len(self.learners)} learners, {self.blocks}, {self.unit} loss", test, _ranking(self), self.note)
+        test = f"critical difference {self.critical_difference:.4g} at {self.level:.0%}; " + (
+            "smaller losses: " + "; ".join(apart) if apart else "no two learners are told apart"
+        )
+        return _lines(
+            f"{self.method} ({self.source}): {len(self.learners)} learners, {self.blocks}, {self.unit} loss",
+            test,
+            _ranking(self),
+            self.note,
+        )
 
 
 def friedman(losses: Blocks, labels: Sequence[str] | None = None) -> Omnibus:
-    """Friedman's test by ranks, with the correction for ties (Friedman 1937; Demsar 2006, "Statistical comparisons of classifiers over multiple data sets").
+    """Friedman's test by ranks, with the correction for ties (Friedman 1937; Demsar 2006, "Statistical comparisons of
+    classifiers over multiple data sets").
 
-    The chi-square law is good from about 10 blocks on; below, and as a rule, `iman_davenport` is better. Corrected for ties, a block of
-    equal losses counts for nothing.
+    The chi-square law is good from about 10 blocks on; below, and as a rule, `iman_davenport` is better. Corrected for
+    ties, a block of equal losses counts for nothing.
 
     Args:
-      losses: of L learners on one plan: the blocks are their data sets, [Q, R] by the mean over R, or without Q the R resamplings;
-        or mean losses [B, L], the smaller the better.
+      losses: of L learners on one plan: the blocks are their data sets, [Q, R] by the mean over R, or without Q the R
+        resamplings; or mean losses [B, L], the smaller the better.
       labels: one a learner; None takes the learners' own texts, or numbers from 1.
     Returns:
       Omnibus; statistic 0 and p-value 1 if every block has equal losses.
     Raises:
-      ValueError: fewer than 2 blocks or learners, different plans or losses, failed rows, losses that are not finite, or another number of labels.
+      ValueError: fewer than 2 blocks or learners, different plans or losses, failed rows, losses that are not finite,
+        or another number of labels.
     """
     table = _table(losses, labels)
     chi2, uncorrected = _chi_square(table.ranks)
     df = len(table.learners) - 1
-    return _omnibus("Friedman test", "Friedman 1937; Demsar 2006", table, chi2, (df,), float(scipy.stats.chi2.sf(chi2, df)), uncorrected)
+    return _omnibus(
+        "Friedman test",
+        "Friedman 1937; Demsar 2006",
+        table,
+        chi2,
+        (df,),
+        float(scipy.stats.chi2.sf(chi2, df)),
+        uncorrected,
+    )
 
 
 def iman_davenport(losses: Blocks, labels: Sequence[str] | None = None) -> Omnibus:
-    """Friedman's test by the F law, which is closer (Iman & Davenport 1980; Demsar 2006): F = (B-1) chi2 / (B(L-1) - chi2).
+    """Friedman's test by the F law, which is closer (Iman & Davenport 1980; Demsar 2006): F = (B-1) chi2 / (B(L-1) -
+    chi2).
 
-    With the correction for ties this is the analysis of variance of the ranks. A block of equal losses then still counts in B.
+    With the correction for ties this is the analysis of variance of the ranks. A block of equal losses then still
+    counts in B.
 
     Args:
-      losses: of L learners on one plan: the blocks are their data sets, [Q, R] by the mean over R, or without Q the R resamplings;
-        or mean losses [B, L], the smaller the better.
+      losses: of L learners on one plan: the blocks are their data sets, [Q, R] by the mean over R, or without Q the R
+        resamplings; or mean losses [B, L], the smaller the better.
       labels: one a learner; None takes the learners' own texts, or numbers from 1.
     Returns:
-      Omnibus; statistic 0 and p-value 1 if every block has equal losses. If all blocks rank the learners alike F is infinite, and the p-value the
-      exact one, the probability that B - 1 random orders agree with the first.
+      Omnibus; statistic 0 and p-value 1 if every block has equal losses. If all blocks rank the learners alike F is
+      infinite, and the p-value the exact one, the probability that B - 1 random orders agree with the first.
     Raises:
-      ValueError: fewer than 2 blocks or learners, different plans or losses, failed rows, losses that are not finite, or another number of labels.
+      ValueError: fewer than 2 blocks or learners, different plans or losses, failed rows, losses that are not finite,
+        or another number of labels.
     """
     table = _table(losses, labels)
     b, k = table.values.shape
     df = (k - 1, (k - 1) * (b - 1))
     if not np.any(np.ptp(table.ranks, axis=0)) and np.ptp(table.ranks):
-        orders = math.factorial(k) / math.prod(math.factorial(int(times)) for times in np.unique(table.ranks[0], return_counts=True)[1])
-        statistic, uncorrected, p = math.inf, math.inf if orders == math.factorial(k) else _f(_chi_square(table.ranks)[1], b, k), orders ** (1 - b)
+        orders = math.factorial(k) / math.prod(
+            math.factorial(int(times)) for times in np.unique(table.ranks[0], return_counts=True)[1]
+        )
+        statistic, uncorrected, p = (
+            math.inf,
+            math.inf if orders == math.factorial(k) else _f(_chi_square(table.ranks)[1], b, k),
+            orders ** (1 - b),
+        )
     else:
         statistic, uncorrected = (_f(chi2, b, k) for chi2 in _chi_square(table.ranks))
         p = float(scipy.stats.f.sf(statistic, *df))
@@ -168,9 +224,11 @@ def iman_davenport(losses: Blocks, labels: Sequence[str] | None = None) -> Omnib
 
 
 def cochran_q(losses: Blocks, row: int | None = None, labels: Sequence[str] | None = None) -> Omnibus:
-    """Cochran's Q of 0-1 losses on the same test cases (Cochran 1950): McNemar's test, without continuity correction, for L learners.
+    """Cochran's Q of 0-1 losses on the same test cases (Cochran 1950): McNemar's test, without continuity correction,
+    for L learners.
 
-    It is Friedman's statistic, corrected for ties, with the cases as blocks; cases on which all learners agree count for nothing.
+    It is Friedman's statistic, corrected for ties, with the cases as blocks; cases on which all learners agree count
+    for nothing.
 
     Args:
       losses: of L learners on one plan, of one hold-out row; or 0-1 losses of every case, [N, L].
@@ -179,13 +237,16 @@ def cochran_q(losses: Blocks, row: int | None = None, labels: Sequence[str] | No
     Returns:
       Omnibus; statistic 0 and p-value 1 if all learners agree on every case. It is about these trained models.
     Raises:
-      ValueError: losses other than 0 and 1, fewer than 2 cases or learners, no row or none chosen, losses of the cases not kept, different plans or
-        losses, a failed row, or another number of labels.
+      ValueError: losses other than 0 and 1, fewer than 2 cases or learners, no row or none chosen, losses of the cases
+        not kept, different plans or losses, a failed row, or another number of labels.
     """
     table = cases(losses, row, labels)
     odd = table.values[(table.values != 0) & (table.values != 1)]
     if len(odd):
-        raise ValueError(f"expected 0-1 losses for Cochran's Q, got {odd[0]} and {len(odd)} such values in all; assess with loss.zero_one, or use friedman or max_t")
+        raise ValueError(
+            f"expected 0-1 losses for Cochran's Q, got {odd[0]} and {len(odd)} such values in all; "
+            "assess with loss.zero_one, or use friedman or max_t"
+        )
     q, _ = _chi_square(table.ranks)
     df = len(table.learners) - 1
     return _omnibus("Cochran's Q test", "Cochran 1950", table, q, (df,), float(scipy.stats.chi2.sf(q, df)), math.nan)
@@ -194,19 +255,20 @@ def cochran_q(losses: Blocks, row: int | None = None, labels: Sequence[str] | No
 def nemenyi(losses: Blocks, level: float = 0.95, labels: Sequence[str] | None = None) -> RankDifferences:
     """All pairs of learners by their average ranks, with the critical difference (Nemenyi 1963; Demsar 2006).
 
-    CD = q sqrt(L(L+1) / (6B)), where q is the fractile of the studentised range of L, infinite degrees of freedom, divided by sqrt(2). There is no
-    correction for ties, which make it conservative. Whether two learners differ depends on the others in the comparison, as ranks do.
+    CD = q sqrt(L(L+1) / (6B)), where q is the fractile of the studentised range of L, infinite degrees of freedom,
+    divided by sqrt(2). There is no correction for ties, which make it conservative. Whether two learners differ
+    depends on the others in the comparison, as ranks do.
 
     Args:
-      losses: of L learners on one plan: the blocks are their data sets, [Q, R] by the mean over R, or without Q the R resamplings;
-        or mean losses [B, L], the smaller the better.
+      losses: of L learners on one plan: the blocks are their data sets, [Q, R] by the mean over R, or without Q the R
+        resamplings; or mean losses [B, L], the smaller the better.
       level: joint confidence level, 0 < level < 1.
       labels: one a learner; None takes the learners' own texts, or numbers from 1.
     Returns:
       RankDifferences, p-values [L, L]; all 1 if every block has equal losses.
     Raises:
-      ValueError: fewer than 2 blocks or learners, different plans or losses, failed rows, losses that are not finite, a level out of range, or
-        another number of labels.
+      ValueError: fewer than 2 blocks or learners, different plans or losses, failed rows, losses that are not finite,
+        a level out of range, or another number of labels.
     """
     require_level(level)
     table = _table(losses, labels)
@@ -215,9 +277,18 @@ def nemenyi(losses: Blocks, level: float = 0.95, labels: Sequence[str] | None = 
     unit = math.sqrt(k * (k + 1) / (12 * b))
     first, second = np.triu_indices(k, 1)
     p = np.ones((k, k))
-    p[first, second] = p[second, first] = np.clip(scipy.stats.studentized_range.sf(np.abs(average[first] - average[second]) / unit, k, np.inf), 0, 1)
+    p[first, second] = p[second, first] = np.clip(
+        scipy.stats.studentized_range.sf(np.abs(average[first] - average[second]) / unit, k, np.inf), 0, 1
+    )
     critical = unit * float(scipy.stats.studentized_range.ppf(level, k, np.inf))
-    describe = ("Nemenyi test", "Nemenyi 1963; Demsar 2006", "two learners have the same rank", table.unit, table.learners, table.blocks)
+    describe = (
+        "Nemenyi test",
+        "Nemenyi 1963; Demsar 2006",
+        "two learners have the same rank",
+        table.unit,
+        table.learners,
+        table.blocks,
+    )
     return RankDifferences(*describe, table.values.mean(0), average, critical, level, p, table.note)
 
 
@@ -237,7 +308,8 @@ class Table(NamedTuple):
 
 
 def cases(losses: Blocks, row: int | None = None, labels: Sequence[str] | None = None) -> Table:
-    """The losses of L learners on every test case of one row, as Table [N, L]; an array [N, L] of them is taken as it is.
+    """The losses of L learners on every test case of one row, as Table [N, L]; an array [N, L] of them is taken as it
+    is.
 
     Raises:
       ValueError: see `cochran_q`.
@@ -249,11 +321,17 @@ def cases(losses: Blocks, row: int | None = None, labels: Sequence[str] | None =
     if first.sets is not None:
         raise ValueError(f"expected the losses of one data set, got those of {first.sets}; choose one with losses[q]")
     values = np.stack([cases_of_row(one, row) for one in losses], axis=-1)
-    return _checked(Table(values, tuple(one.learner for one in losses), first.loss, f"{len(values)} test cases", dropped(first)), labels, "test cases")
+    return _checked(
+        Table(values, tuple(one.learner for one in losses), first.loss, f"{len(values)} test cases", dropped(first)),
+        labels,
+        "test cases",
+    )
 
 
 def aligned(losses: Sequence[Losses]) -> None:
-    """Raises ValueError unless these are losses of 2 learners or more, by one loss, on one plan and as many data sets, no row failed."""
+    """Raises ValueError unless these are losses of 2 learners or more, by one loss, on one plan and as many data sets,
+    no row failed.
+    """
     if len(losses) < 2:
         raise ValueError(f"expected at least 2 learners, got {len(losses)}; give the losses of each")
     for one in losses[1:]:
@@ -273,22 +351,48 @@ def _table(losses: Blocks, labels: Sequence[str] | None) -> Table:
     aligned(losses)
     first, learners = losses[0], tuple(one.learner for one in losses)
     if first.sets is not None:
-        return _checked(Table(np.stack([one.g.mean(-1) for one in losses], axis=-1), learners, first.loss, f"{first.sets} data sets", dropped(first)), labels, "data sets")
-    shared = "the blocks are resamplings of one data set that share cases, so they depend on each other and p-values are too small"
+        return _checked(
+            Table(
+                np.stack([one.g.mean(-1) for one in losses], axis=-1),
+                learners,
+                first.loss,
+                f"{first.sets} data sets",
+                dropped(first),
+            ),
+            labels,
+            "data sets",
+        )
+    shared = (
+        "the blocks are resamplings of one data set that share cases, so they depend on each other "
+        "and p-values are too small"
+    )
     note = f"{shared}; give several data sets, or use pairwise with corrected_t" if overlap(first.plan) else ""
     values = np.stack([one.g for one in losses], axis=-1)
-    return _checked(Table(values, learners, first.loss, f"{len(values)} resamplings", joined(note, dropped(first))), labels, "resamplings")
+    return _checked(
+        Table(values, learners, first.loss, f"{len(values)} resamplings", joined(note, dropped(first))),
+        labels,
+        "resamplings",
+    )
 
 
 def _checked(table: Table, labels: Sequence[str] | None, blocks: str) -> Table:
     """With labels; refuses a table that is too small or not finite."""
     values = np.asarray(table.values, np.float64)
     if values.ndim != 2 or len(values) < 2 or values.shape[1] < 2:
-        raise ValueError(f"expected losses of at least 2 {blocks} and 2 learners, got shape {list(values.shape)}; give more, the learners on the last axis")
+        raise ValueError(
+            f"expected losses of at least 2 {blocks} and 2 learners, got shape {list(values.shape)}; "
+            "give more, the learners on the last axis"
+        )
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
-        raise ValueError(f"expected finite losses, got {len(bad)} that are not, the first at {bad[0].tolist()}; leave out those {blocks}")
-    return table._replace(values=values, learners=named(labels, table.learners or tuple(str(number + 1) for number in range(values.shape[1]))))
+        raise ValueError(
+            f"expected finite losses, got {len(bad)} that are not, the first at {bad[0].tolist()}; "
+            f"leave out those {blocks}"
+        )
+    return table._replace(
+        values=values,
+        learners=named(labels, table.learners or tuple(str(number + 1) for number in range(values.shape[1]))),
+    )
 
 
 def _chi_square(ranks: Float[np.ndarray, "B L"]) -> tuple[float, float]:
@@ -302,12 +406,33 @@ def _f(chi2: float, b: int, k: int) -> float:
     return (b - 1) * chi2 / (b * (k - 1) - chi2)
 
 
-def _omnibus(method: str, source: str, table: Table, statistic: float, df: tuple[int, ...], p: float, uncorrected: float) -> Omnibus:
+def _omnibus(
+    method: str, source: str, table: Table, statistic: float, df: tuple[int, ...], p: float, uncorrected: float
+) -> Omnibus:
     signs = len(table.learners) == 2 and method != "Cochran's Q test"
-    two = "with two learners this is the sign test, which leaves the size of the differences out; a test of compare uses it" if signs else ""
+    two = (
+        "with two learners this is the sign test, which leaves the size of the differences out; "
+        "a test of compare uses it"
+        if signs
+        else ""
+    )
     target = "all learners have the same distribution of losses in every block"
     means, ranks = table.values.mean(0), table.ranks.mean(0)
-    return Omnibus(method, source, target, table.unit, table.learners, table.blocks, means, ranks, statistic, df, p, uncorrected, joined(table.note, two))
+    return Omnibus(
+        method,
+        source,
+        target,
+        table.unit,
+        table.learners,
+        table.blocks,
+        means,
+        ranks,
+        statistic,
+        df,
+        p,
+        uncorrected,
+        joined(table.note, two),
+    )
 
 
 def _ranking(result: Omnibus | RankDifferences) -> str:

@@ -1,7 +1,8 @@
 """Many comparisons at once: adjusted p-values and joint intervals.
 
-At 5 % each, one of four independent true hypotheses is rejected with probability 1 - 0.95^4 = 18.5 %. Holm and max-t keep the family-wise error, the
-probability of any false rejection; Benjamini, Hochberg and Yekutieli the share of false ones among the rejections. Axes: P comparisons, L learners.
+At 5 % each, one of four independent true hypotheses is rejected with probability 1 - 0.95^4 = 18.5 %. Holm and max-t
+keep the family-wise error, the probability of any false rejection; Benjamini, Hochberg and Yekutieli the share of
+false ones among the rejections. Axes: P comparisons, L learners.
 """
 
 import itertools
@@ -14,10 +15,10 @@ import pandas as pd
 import scipy.stats
 from jaxtyping import Bool, Float, Int
 
-from jaxgen.draw import counts, require
 from jaxgen.stats.compare.many import Blocks, aligned, cases, named
 from jaxgen.stats.spread import independent, joined, require_level
 from jaxgen.types import Losses
+from jaxgen.types.numbers import require
 
 PValues = Sequence[float] | Float[np.ndarray, "*Q P"]
 
@@ -61,7 +62,8 @@ class Pairs:
     note: str = ""
 
     def matrix(self, name: str = "adjusted") -> Float[np.ndarray, "*Q L L"]:
-        """The first learners down, the second ones across, [*Q, L, L]: "adjusted", "p_value", or "estimate", whose sign changes across the diagonal.
+        """The first learners down, the second ones across, [*Q, L, L]: "adjusted", "p_value", or "estimate", whose
+        sign changes across the diagonal.
 
         NaN on the diagonal and for pairs that were not compared.
 
@@ -82,7 +84,11 @@ class Pairs:
 
     def to_frame(self) -> pd.DataFrame:
         """One row per pair, and per data set where there are several."""
-        numbers = [name for name in ("estimate", "statistic", "p_value", "adjusted", "lower", "upper") if not np.isnan(getattr(self, name)).all()]
+        numbers = [
+            name
+            for name in ("estimate", "statistic", "p_value", "adjusted", "lower", "upper")
+            if not np.isnan(getattr(self, name)).all()
+        ]
         names, sets = np.asarray(self.learners, dtype=object), self.adjusted.shape[:-1]
         repeats = int(np.prod(sets))
         pairs = {name: np.tile(names[getattr(self, name)], repeats) for name in ("first", "second")}
@@ -92,14 +98,24 @@ class Pairs:
         return frame.assign(level=self.level, unit=self.unit, method=self.method, adjustment=self.adjustment)
 
     def __str__(self) -> str:
-        head = f"{self.method} ({self.source}): {len(self.first)} pairs of {len(self.learners)} learners, {self.unit} loss, second minus first"
+        head = (
+            f"{self.method} ({self.source}): {len(self.first)} pairs of {len(self.learners)} learners, "
+            f"{self.unit} loss, second minus first"
+        )
         if self.adjusted.ndim > 1:
-            body = f"{len(self.adjusted)} data sets; some difference found at {1 - self.level:.3g} in {np.mean(self.rejected().any(-1)):.1%} of them"
+            body = (
+                f"{len(self.adjusted)} data sets; some difference found at {1 - self.level:.3g} in "
+                f"{np.mean(self.rejected().any(-1)):.1%} of them"
+            )
         else:
             frame = self.to_frame().drop(columns=["level", "unit", "method", "adjustment"])
             limits = f"; joint {self.level:.0%} limits" if "lower" in frame else ""
-            body = f"adjusted p-values: {self.adjustment}{limits}\n" + frame.to_string(index=False, float_format=lambda v: f"{v:.4g}")
-        return "\n".join([head, *body.split("\n"), f"about {self.target}", *([f"note: {self.note}"] if self.note else [])]).replace("\n", "\n  ")
+            body = f"adjusted p-values: {self.adjustment}{limits}\n" + frame.to_string(
+                index=False, float_format=lambda v: f"{v:.4g}"
+            )
+        return "\n".join(
+            [head, *body.split("\n"), f"about {self.target}", *([f"note: {self.note}"] if self.note else [])]
+        ).replace("\n", "\n  ")
 
 
 def holm(p_values: PValues) -> Float[np.ndarray, "*Q P"]:
@@ -121,7 +137,8 @@ def holm(p_values: PValues) -> Float[np.ndarray, "*Q P"]:
 
 
 def benjamini_hochberg(p_values: PValues) -> Float[np.ndarray, "*Q P"]:
-    """Adjusted p-values that keep the false discovery rate under independence or positive dependence (Benjamini & Hochberg 1995), by SciPy.
+    """Adjusted p-values that keep the false discovery rate under independence or positive dependence (Benjamini &
+    Hochberg 1995), by SciPy.
 
     Args:
       p_values: [*Q, P]; each data set is a family of its own.
@@ -155,38 +172,73 @@ ADJUSTMENTS: dict[str, tuple[Callable[[PValues], Float[np.ndarray, "*Q P"]], str
 """What `pairwise` knows: a function, and what it keeps."""
 
 
-def pairwise(losses: Sequence[Losses], test: Callable[[Losses, Losses], Any], adjust: str = "holm", level: float = 0.95, labels: Sequence[str] | None = None) -> Pairs:
+def pairwise(
+    losses: Sequence[Losses],
+    test: Callable[[Losses, Losses], Any],
+    adjust: str = "holm",
+    level: float = 0.95,
+    labels: Sequence[str] | None = None,
+) -> Pairs:
     """Any test of two learners on all pairs, with adjusted p-values.
 
     Args:
       losses: of L learners on one plan, [*Q, R]; each data set is a family of its own.
-      test: of `jaxgen.stats.compare`, or any function of two losses whose result has a two-sided `p_value` [*Q]; options by `functools.partial`.
+      test: of `jaxgen.stats.compare`, or any function of two losses whose result has a two-sided `p_value` [*Q];
+        options by `functools.partial`.
       adjust: "holm", "benjamini_hochberg", "benjamini_yekutieli" or "none".
       level: 1 - level is the error that `rejected` keeps, 0 < level < 1.
       labels: one a learner; None takes the learners' own texts.
     Returns:
       Pairs, [*Q, L(L-1)/2], without limits: those of the test hold for one pair only.
     Raises:
-      ValueError: fewer than 2 learners, different plans or losses, what the test refuses, a one-sided test or one without a p-value, an unknown
-        adjustment, a level out of range, or another number of labels.
+      ValueError: fewer than 2 learners, different plans or losses, what the test refuses, a one-sided test or one
+        without a p-value, an unknown adjustment, a level out of range, or another number of labels.
     """
     require_level(level)
     aligned(losses)
     if adjust not in ADJUSTMENTS:
-        raise ValueError(f"expected the adjustment {', '.join(list(ADJUSTMENTS)[:-1])} or none, got {adjust!r}; choose one")
+        raise ValueError(
+            f"expected the adjustment {', '.join(list(ADJUSTMENTS)[:-1])} or none, got {adjust!r}; choose one"
+        )
     first, second = np.triu_indices(len(losses), 1)
     results = [test(*pair) for pair in itertools.combinations(losses, 2)]
-    sided = {"no p_value" if np.isnan(getattr(one, "p_value", np.nan)).any() else getattr(one, "alternative", "two-sided") for one in results}
+    sided = {
+        "no p_value" if np.isnan(getattr(one, "p_value", np.nan)).any() else getattr(one, "alternative", "two-sided")
+        for one in results
+    }
     name = getattr(test, "__name__", repr(test))
     if sided != {"two-sided"}:
-        raise ValueError(f"expected a test whose result has a two-sided p_value, got {name} with {', '.join(sorted(sided))}; choose another, or its two-sided form")
-    estimate, statistic, p = (np.stack([np.asarray(getattr(one, part, np.nan), np.float64) for one in results], axis=-1) for part in ("estimate", "statistic", "p_value"))
+        raise ValueError(
+            f"expected a test whose result has a two-sided p_value, got {name} with "
+            f"{', '.join(sorted(sided))}; choose another, or its two-sided form"
+        )
+    estimate, statistic, p = (
+        np.stack([np.asarray(getattr(one, part, np.nan), np.float64) for one in results], axis=-1)
+        for part in ("estimate", "statistic", "p_value")
+    )
     adjustment, keeps = ADJUSTMENTS[adjust]
     unsaid = {"method": name, "source": "given test", "target": "the differences of the test"}
     method, source, target = (getattr(results[0], part, default) for part, default in unsaid.items())
     note = joined(*dict.fromkeys(getattr(one, "note", "") for one in results))
     names, none = named(labels, tuple(one.learner for one in losses)), np.full(p.shape, np.nan)
-    return Pairs(method, source, keeps, target, losses[0].loss, names, first, second, estimate, statistic, p, adjustment(p), none, none, level, note)
+    return Pairs(
+        method,
+        source,
+        keeps,
+        target,
+        losses[0].loss,
+        names,
+        first,
+        second,
+        estimate,
+        statistic,
+        p,
+        adjustment(p),
+        none,
+        none,
+        level,
+        note,
+    )
 
 
 def max_t(
@@ -199,26 +251,29 @@ def max_t(
     seed: int = 0,
     labels: Sequence[str] | None = None,
 ) -> Pairs:
-    """Joint intervals and adjusted p-values of all differences on one hold-out set, by the bootstrap of the largest |t| (Westfall & Young 1993; Romano & Wolf 2005).
+    """Joint intervals and adjusted p-values of all differences on one hold-out set, by the bootstrap of the largest
+    |t| (Westfall & Young 1993; Romano & Wolf 2005).
 
-    The test cases are drawn with replacement, all learners together, so that the dependence of the differences is used where Holm fears the worst.
-    Each draw has a standard error of its own. With few cases, or 0-1 losses that rarely differ, this is conservative.
+    The test cases are drawn with replacement, all learners together, so that the dependence of the differences is used
+    where Holm fears the worst. Each draw has a standard error of its own. With few cases, or 0-1 losses that rarely
+    differ, this is conservative.
 
     Args:
       losses: of L learners on one plan; or the losses of every test case, [N, L].
-      against: the learner that all others are compared with, from 0, as the first of each pair; None compares all pairs.
+      against: the learner that all others are compared with, from 0, as the first of each pair; None compares all
+        pairs.
       row: which row of the plan; None if there is only one.
       level: joint confidence level, 0 < level < 1.
-      step_down: p-values of Romano & Wolf's algorithm 4.1, which are never larger than those of the single step; the limits are those of
-        the single step in any case, so that a pair may be rejected though its limits include 0.
+      step_down: p-values of Romano & Wolf's algorithm 4.1, which are never larger than those of the single step; the
+        limits are those of the single step in any case, so that a pair may be rejected though its limits include 0.
       resamples: draws of N cases; a p-value is at least 1 / (1 + resamples).
       seed: of those draws.
       labels: one a learner; None takes the learners' own texts, or numbers from 1.
     Returns:
       Pairs, [P]; p-value 1 and limits 0 for a pair whose losses are equal in every case.
     Raises:
-      ValueError: fewer than 2 cases or learners, no row or none chosen, losses of the cases not kept, different plans or losses, a failed row, a number
-        out of range, or another number of labels.
+      ValueError: fewer than 2 cases or learners, no row or none chosen, losses of the cases not kept, different plans
+        or losses, a failed row, a number out of range, or another number of labels.
     """
     require_level(level)
     require("resamples", resamples, int(np.ceil(level / (1 - level) - 1e-9)))
@@ -230,10 +285,33 @@ def max_t(
     drawn = _bootstrapped(differences, resamples, seed)
     critical = np.sort(drawn.max(0))[int(np.ceil(level * (resamples + 1) - 1e-9)) - 1]
     adjusted = _step_down(t, drawn) if step_down else _tail(t, drawn.max(0))
-    method, source = f"max-t test, {'step-down' if step_down else 'single step'}", "Westfall & Young 1993; Romano & Wolf 2005"
-    describe, reach = (method, source, f"family-wise error by {resamples} bootstrap draws, seed {seed}"), critical * spread.standard_error
-    numbers = (spread.estimate, spread.test()[0], _tail(t, drawn), adjusted, spread.estimate - reach, spread.estimate + reach)
-    return Pairs(*describe, "the risks of these trained models", table.unit, table.learners, first, second, *numbers, level, table.note)
+    method, source = (
+        f"max-t test, {'step-down' if step_down else 'single step'}",
+        "Westfall & Young 1993; Romano & Wolf 2005",
+    )
+    describe, reach = (
+        (method, source, f"family-wise error by {resamples} bootstrap draws, seed {seed}"),
+        critical * spread.standard_error,
+    )
+    numbers = (
+        spread.estimate,
+        spread.test()[0],
+        _tail(t, drawn),
+        adjusted,
+        spread.estimate - reach,
+        spread.estimate + reach,
+    )
+    return Pairs(
+        *describe,
+        "the risks of these trained models",
+        table.unit,
+        table.learners,
+        first,
+        second,
+        *numbers,
+        level,
+        table.note,
+    )
 
 
 def _bootstrapped(differences: Float[np.ndarray, "P N"], resamples: int, seed: int) -> Float[np.ndarray, "P B"]:
@@ -244,9 +322,11 @@ def _bootstrapped(differences: Float[np.ndarray, "P N"], resamples: int, seed: i
     centred = np.divide(centred, scale, out=np.zeros_like(centred), where=scale > 0)
     drawn, step = [], max(2**22 // n, 1)  # some tens of MB at a time
     for start in range(0, resamples, step):
-        weights = counts(rng, min(step, resamples - start), n).astype(np.float64).T / n
+        weights = rng.multinomial(n, np.full(n, 1 / n), min(step, resamples - start)).astype(np.float64).T / n
         mean, square = centred @ weights, centred**2 @ weights
-        drawn.append(np.abs(mean) * np.sqrt((n - 1) / np.maximum(square - mean**2, 1e-14)))  # a draw of equal differences has rounding for a variance
+        drawn.append(
+            np.abs(mean) * np.sqrt((n - 1) / np.maximum(square - mean**2, 1e-14))
+        )  # a draw of equal differences has rounding for a variance
     return np.concatenate(drawn, axis=-1)
 
 
@@ -276,5 +356,8 @@ def _pairs(learners: int, against: int | None) -> tuple[Int[np.ndarray, "P"], In
 def _probabilities(p_values: PValues) -> Float[np.ndarray, "*Q P"]:
     p = np.asarray(p_values, np.float64)
     if p.ndim == 0 or p.shape[-1] == 0 or not ((p >= 0) & (p <= 1)).all():
-        raise ValueError(f"expected p-values from 0 to 1, got {p[~((p >= 0) & (p <= 1))][:1].tolist() or 'none'}; give at least one, and no NaN")
+        raise ValueError(
+            f"expected p-values from 0 to 1, got {p[~((p >= 0) & (p <= 1))][:1].tolist() or 'none'}; "
+            "give at least one, and no NaN"
+        )
     return p

@@ -1,21 +1,25 @@
-"""Tests of one learner against another on the test cases of one row: both models as they were trained, on cases that neither has seen."""
+"""Tests of one learner against another on the test cases of one row: both models as they were trained, on cases that
+neither has seen.
+"""
 
 import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
-from jaxgen.draw import require
 from jaxgen.stats.compare.comparison import Comparison, of_spread, of_test, require_same
 from jaxgen.stats.rows import cases_of_row
 from jaxgen.stats.spread import independent, require_alternative
 from jaxgen.types import Losses
+from jaxgen.types.numbers import require
 
 
-def hold_out_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95, row: int | None = None) -> Comparison:
+def hold_out_t(
+    first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95, row: int | None = None
+) -> Comparison:
     """The paired t-test over test cases (Larsen & Hansen 1995, test of the hold-out method).
 
-    The paper rejects if the mean over its standard error is below t_alpha, the lower fractile: that is the alternative "less".
-    The training set is taken as given: nothing is said about other training sets.
+    The paper rejects if the mean over its standard error is below t_alpha, the lower fractile: that is the alternative
+    "less". The training set is taken as given: nothing is said about other training sets.
 
     Args:
       first, second: losses of two learners on one plan, with the losses of cases [*Q, R, N].
@@ -25,8 +29,9 @@ def hold_out_t(first: Losses, second: Losses, alternative: str = "two-sided", le
     Returns:
       Comparison, each number [*Q], with n2 - 1 degrees of freedom.
     Raises:
-      ValueError: different plans or losses, failed rows, losses without cases, no such row, test cases that were trained on or count
-        twice, different numbers of them in different data sets, fewer than 2, or an unknown alternative or level.
+      ValueError: different plans or losses, failed rows, losses without cases, no such row, test cases that were
+        trained on or count twice, different numbers of them in different data sets, fewer than 2, or an unknown
+        alternative or level.
     """
     cases = np.subtract(*_tested(first, second, row, least=2)[::-1])
     describe = ("hold-out paired t-test", "Larsen & Hansen 1995, hold-out", _target(first, row))
@@ -36,9 +41,10 @@ def hold_out_t(first: Losses, second: Losses, alternative: str = "two-sided", le
 def mcnemar(first: Losses, second: Losses, kind: str = "mid-p", row: int | None = None) -> Comparison:
     """McNemar's test of two error rates on the same test cases (McNemar 1947; mid-p: Fagerland, Lydersen & Laake 2013).
 
-    Of the m cases that one model alone gets wrong, each has probability 1/2 to be the second's under equal error rates.
-    "exact" is binomial and conservative; "mid-p" counts half of the probability of what was observed; "chi2" and "continuity" (Edwards' correction,
-    not below 0) are for large m. An interval of the same difference is that of `hold_out_t`.
+    Of the m cases that one model alone gets wrong, each has probability 1/2 to be the second's under equal error
+    rates. "exact" is binomial and conservative; "mid-p" counts half of the probability of what was observed; "chi2"
+    and "continuity" (Edwards' correction, not below 0) are for large m. An interval of the same difference is that of
+    `hold_out_t`.
 
     Args:
       first, second: 0-1 losses of two learners on one plan, with the losses of cases [*Q, R, N].
@@ -54,20 +60,40 @@ def mcnemar(first: Losses, second: Losses, kind: str = "mid-p", row: int | None 
     one, other = _tested(first, second, row)
     both = np.stack([one, other])
     if not np.isin(both, (0, 1)).all():
-        raise ValueError(f"expected losses of 0 and 1 for McNemar's test, got {both[~np.isin(both, (0, 1))][0]:.6g} ({first.loss}); use the loss zero_one, or hold_out_t")
+        raise ValueError(
+            f"expected losses of 0 and 1 for McNemar's test, got {both[~np.isin(both, (0, 1))][0]:.6g} "
+            f"({first.loss}); use the loss zero_one, or hold_out_t"
+        )
     c, b = (np.asarray(np.sum(wrong, axis=-1), np.float64) for wrong in (one > other, other > one))
-    name, statistic, p = _by_binomial(b, c, kind) if kind in ("mid-p", "exact") else _by_chi2(b, c, float(kind == "continuity"))
-    describe = (f"McNemar's test, {name}", "Fagerland, Lydersen & Laake 2013" if kind == "mid-p" else "McNemar 1947", _target(first, row))
+    name, statistic, p = (
+        _by_binomial(b, c, kind) if kind in ("mid-p", "exact") else _by_chi2(b, c, float(kind == "continuity"))
+    )
+    describe = (
+        f"McNemar's test, {name}",
+        "Fagerland, Lydersen & Laake 2013" if kind == "mid-p" else "McNemar 1947",
+        _target(first, row),
+    )
     symbol, df = ("min", np.nan) if kind in ("mid-p", "exact") else ("chi2", 1.0)
     parts = {"only first wrong": c, "only second wrong": b}
-    return of_test(describe, first, second, np.asarray((b - c) / one.shape[-1]), statistic, p, symbol, parts=parts, df=df)
+    return of_test(
+        describe, first, second, np.asarray((b - c) / one.shape[-1]), statistic, p, symbol, parts=parts, df=df
+    )
 
 
-def permutation(first: Losses, second: Losses, alternative: str = "two-sided", resamples: int = 9999, seed: int = 0, row: int | None = None) -> Comparison:
-    """The permutation test of the mean difference over test cases, by random signs (Fisher 1935; SciPy's `permutation_test`).
+def permutation(
+    first: Losses,
+    second: Losses,
+    alternative: str = "two-sided",
+    resamples: int = 9999,
+    seed: int = 0,
+    row: int | None = None,
+) -> Comparison:
+    """The permutation test of the mean difference over test cases, by random signs (Fisher 1935; SciPy's
+    `permutation_test`).
 
-    If the models are equally good case by case, each difference is as likely to have the other sign. All 2^n2 signs are taken if these are no more
-    than `resamples`; otherwise that many random ones and the observed, so that p is at least 1 / (resamples + 1), twice that if two-sided.
+    If the models are equally good case by case, each difference is as likely to have the other sign. All 2^n2 signs
+    are taken if these are no more than `resamples`; otherwise that many random ones and the observed, so that p is at
+    least 1 / (resamples + 1), twice that if two-sided.
 
     Args:
       first, second: losses of two learners on one plan, with the losses of cases [*Q, R, N].
@@ -84,23 +110,34 @@ def permutation(first: Losses, second: Losses, alternative: str = "two-sided", r
     require("resamples", resamples, 1)
     cases = np.subtract(*_tested(first, second, row, least=2)[::-1])
     estimate = np.asarray(cases.mean(-1))
-    p = np.array([_signs(one, alternative, resamples, seed) for one in cases.reshape(-1, cases.shape[-1])]).reshape(estimate.shape)
+    p = np.array([_signs(one, alternative, resamples, seed) for one in cases.reshape(-1, cases.shape[-1])]).reshape(
+        estimate.shape
+    )
     describe = ("permutation test by signs", "Fisher 1935", _target(first, row))
     return of_test(describe, first, second, estimate, estimate, p, "mean", alternative)
 
 
-def _tested(first: Losses, second: Losses, row: int | None, least: int = 1) -> tuple[Float[np.ndarray, "*Q n"], Float[np.ndarray, "*Q n"]]:
+def _tested(
+    first: Losses, second: Losses, row: int | None, least: int = 1
+) -> tuple[Float[np.ndarray, "*Q n"], Float[np.ndarray, "*Q n"]]:
     """The losses of both learners on the test cases of one row."""
     require_same(first, second)
     return cases_of_row(first, row, least), cases_of_row(second, row, least)
 
 
 def _target(losses: Losses, row: int | None) -> str:
-    return f"the difference in risk of the two models trained on these {int(losses.plan.train_sizes[..., row or 0].flat[0])} training cases"
+    return (
+        "the difference in risk of the two models trained on these "
+        f"{int(losses.plan.train_sizes[..., row or 0].flat[0])} training cases"
+    )
 
 
-def _by_binomial(b: Float[np.ndarray, "*Q"], c: Float[np.ndarray, "*Q"], kind: str) -> tuple[str, Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
-    """Name, statistic and p-value; where b = c all that happens is as extreme, so mid-p is 1 less half the probability of b."""
+def _by_binomial(
+    b: Float[np.ndarray, "*Q"], c: Float[np.ndarray, "*Q"], kind: str
+) -> tuple[str, Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
+    """Name, statistic and p-value; where b = c all that happens is as extreme, so mid-p is 1 less half the probability
+    of b.
+    """
     least = np.minimum(b, c)
     p = np.minimum(2 * scipy.stats.binom.cdf(least, b + c, 0.5), 1)
     if kind == "mid-p":
@@ -108,10 +145,18 @@ def _by_binomial(b: Float[np.ndarray, "*Q"], c: Float[np.ndarray, "*Q"], kind: s
     return kind, np.asarray(least), np.asarray(p)
 
 
-def _by_chi2(b: Float[np.ndarray, "*Q"], c: Float[np.ndarray, "*Q"], correction: float) -> tuple[str, Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
-    """Name, statistic and p-value; the corrected difference does not go below 0, or equal counts would speak against equality."""
+def _by_chi2(
+    b: Float[np.ndarray, "*Q"], c: Float[np.ndarray, "*Q"], correction: float
+) -> tuple[str, Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
+    """Name, statistic and p-value; the corrected difference does not go below 0, or equal counts would speak against
+    equality.
+    """
     statistic = np.maximum(np.abs(b - c) - correction, 0) ** 2 / np.maximum(b + c, 1)
-    return "chi2 with continuity correction" if correction else "chi2", np.asarray(statistic), np.asarray(scipy.stats.chi2.sf(statistic, 1))
+    return (
+        "chi2 with continuity correction" if correction else "chi2",
+        np.asarray(statistic),
+        np.asarray(scipy.stats.chi2.sf(statistic, 1)),
+    )
 
 
 def _signs(cases: Float[np.ndarray, " n"], alternative: str, resamples: int, seed: int) -> float:

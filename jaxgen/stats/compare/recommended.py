@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from jaxgen.stats.compare.comparison import Comparison, require_same
-from jaxgen.stats.compare.delve import disjoint_t, quasi_f
+from jaxgen.stats.compare.instances import disjoint_t, quasi_f
 from jaxgen.stats.compare.paired import hold_out_t, mcnemar
 from jaxgen.stats.compare.splits import corrected_k_fold_t, corrected_t, five_by_two_f
 from jaxgen.stats.rows import divisions, not_folds, suited
@@ -16,17 +16,22 @@ from jaxgen.types import Losses, Plan
 def recommend(first: Losses, second: Losses) -> Comparison:
     """The two-sided test that suits the plan of these losses; `note` says why.
 
-    The choice follows the sizes and powers measured in `benchmarks/calibration.py`; see `docs/which_interval_which_test.md`.
+    The choice follows the sizes and powers measured in `benchmarks/calibration.py`; see
+    `docs/which_interval_which_test.md`.
 
     Args:
       first, second: losses of two learners on one plan, [*Q, R].
     Returns:
       Comparison, each number [*Q].
     Raises:
-      ValueError: different plans or losses, failed rows, or a plan for which no test is known to hold its level; or as the test that was chosen.
+      ValueError: different plans or losses, failed rows, or a plan for which no test is known to hold its level; or as
+        the test that was chosen.
     """
     require_same(first, second)
-    zero_one = first.resamples == 1 and all(one.values is not None and np.isin(one.values[np.broadcast_to(one.test > 0, one.values.shape)], (0, 1)).all() for one in (first, second))
+    zero_one = first.resamples == 1 and all(
+        one.values is not None and np.isin(one.values[np.broadcast_to(one.test > 0, one.values.shape)], (0, 1)).all()
+        for one in (first, second)
+    )
     test, reason = _choice(first.plan, zero_one)
     got = test(first, second)
     return replace(got, note=joined(f"chosen because {reason}", got.note))
@@ -38,15 +43,44 @@ def _choice(plan: Plan, zero_one: bool):
     repeats = len(np.unique(divisions(plan)))
     table = (
         (plan.test.max() > 1, None, "test cases that count more than once; give test weights of 0 and 1"),
-        (np.any((plan.train > 0) & (plan.test > 0)), None, "rows tested on cases that they were trained on; use a plan that leaves its test cases out"),
-        (plan.train.max() > 1, None, "bootstrap samples, whose dependence no test here allows for; use k_fold with repeats, or leave_out"),
-        ("fold" in labels and "repeat" not in labels, None, "blocks of a series, whose cases depend on each other; use Prob(G2 > G1) to describe them"),
-        (bool({"first", "pair"} & labels), None, "rows of several kinds, made for an interval; use k_fold with repeats, or leave_out"),
-        (plan.resamples == 1 and zero_one, mcnemar, "there is one split, and losses are 0 or 1: it is about these two models"),
+        (
+            np.any((plan.train > 0) & (plan.test > 0)),
+            None,
+            "rows tested on cases that they were trained on; use a plan that leaves its test cases out",
+        ),
+        (
+            plan.train.max() > 1,
+            None,
+            "bootstrap samples, whose dependence no test here allows for; use k_fold with repeats, or leave_out",
+        ),
+        (
+            "fold" in labels and "repeat" not in labels,
+            None,
+            "blocks of a series, whose cases depend on each other; use Prob(G2 > G1) to describe them",
+        ),
+        (
+            bool({"first", "pair"} & labels),
+            None,
+            "rows of several kinds, made for an interval; use k_fold with repeats, or leave_out",
+        ),
+        (
+            plan.resamples == 1 and zero_one,
+            mcnemar,
+            "there is one split, and losses are 0 or 1: it is about these two models",
+        ),
         (plan.resamples == 1, hold_out_t, "there is one split: it is about these two models"),
-        ("instance" in labels and plan.test.min(-2).any(), quasi_f, "instances share their test cases and no training cases"),
+        (
+            "instance" in labels and plan.test.min(-2).any(),
+            quasi_f,
+            "instances share their test cases and no training cases",
+        ),
         ("instance" in labels, disjoint_t, "instances share no cases and so are independent"),
-        (folds and repeats == 5 and plan.resamples == 10, five_by_two_f, "there are five times two halves, and it uses all ten differences; below 300 cases it rejects equal learners too often"),
+        (
+            folds and repeats == 5 and plan.resamples == 10,
+            five_by_two_f,
+            "there are five times two halves, and it uses all ten differences; "
+            "below 300 cases it rejects equal learners too often",
+        ),
         (folds, corrected_k_fold_t, "folds share training cases, for which the corrected t allows"),
         (True, corrected_t, "splits share cases, for which the corrected t allows"),
     )

@@ -4,11 +4,11 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
-from jaxgen.result import Result
 from jaxgen.stats.compare.comparison import Comparison, differences, of_spread, of_test, require_same
 from jaxgen.stats.rows import divisions, every_case, not_folds, overlap, ten_halves, tested
 from jaxgen.stats.spread import Spread, all_pairs, caution, corrected, dropped, independent, require_level
 from jaxgen.types import Losses, Plan
+from jaxgen.types.result import Result
 
 SAME_SIZE = "the mean difference over training sets of this size"
 HALF = "the mean difference over training sets of half the cases"
@@ -31,15 +31,21 @@ def paired_t(first: Losses, second: Losses, alternative: str = "two-sided", leve
     """
     spread, note = independent(differences(first, second)), ""
     if overlap(first.plan):
-        note = "the resamplings share cases, so this standard error is too small and the rate of false rejections has no upper limit as resamples grow; use corrected_t"
-    return of_spread(("paired t-test", "Larsen & Hansen 1995, eq. 9", SAME_SIZE), first, second, spread, alternative, level, note)
+        note = (
+            "the resamplings share cases, so this standard error is too small and the rate of false "
+            "rejections has no upper limit as resamples grow; use corrected_t"
+        )
+    return of_spread(
+        ("paired t-test", "Larsen & Hansen 1995, eq. 9", SAME_SIZE), first, second, spread, alternative, level, note
+    )
 
 
 def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
     """The corrected resampled t-test (Nadeau & Bengio 2003, "Inference for the generalization error").
 
-    The variance of the mean of R differences is estimated by (1/R + n2/n1) S^2, with n2 test and n1 training cases a row:
-    their correlation is taken to be n2 / (n1 + n2). As R grows the standard error approaches sqrt(n2/n1) S, and not 0.
+    The variance of the mean of R differences is estimated by (1/R + n2/n1) S^2, with n2 test and n1 training cases a
+    row: their correlation is taken to be n2 / (n1 + n2). As R grows the standard error approaches sqrt(n2/n1) S, and
+    not 0.
 
     Args:
       first, second: losses of two learners on one plan of random splits or (repeated) k-fold, [*Q, R].
@@ -49,48 +55,74 @@ def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", l
       Comparison, each number [*Q].
     Raises:
       ValueError: different plans or losses, failed rows, fewer than 2 rows, an unknown alternative, or a plan that the
-        test is not made for: bootstrap counts, test cases that were trained on, instances of a DELVE task, rows of several kinds, or
-        rows that share no case.
+        test is not made for: bootstrap counts, test cases that were trained on, instances of a DELVE task, rows of
+        several kinds, or rows that share no case.
     """
     spread = corrected(differences(first, second), first.plan)
-    return of_spread(("corrected resampled t-test", "Nadeau & Bengio 2003", SAME_SIZE), first, second, spread, alternative, level, caution(first.plan))
+    return of_spread(
+        ("corrected resampled t-test", "Nadeau & Bengio 2003", SAME_SIZE),
+        first,
+        second,
+        spread,
+        alternative,
+        level,
+        caution(first.plan),
+    )
 
 
 def bayesian_t(first: Losses, second: Losses, rope: float = 0.0, level: float = 0.95) -> Comparison:
-    """The correlated Bayesian t-test (Corani & Benavoli 2015; Benavoli et al. 2017), with a region of practical equivalence.
+    """The correlated Bayesian t-test (Corani & Benavoli 2015; Benavoli et al. 2017), with a region of practical
+    equivalence.
 
-    The posterior of the difference is Student's t about the mean with the scale and the R - 1 degrees of freedom of `corrected_t`; the
-    correlation is n2 / (n1 + n2) here too. So P(left) at rope=0 is the one-sided p-value of "greater", and the credible interval its interval.
+    The posterior of the difference is Student's t about the mean with the scale and the R - 1 degrees of freedom of
+    `corrected_t`; the correlation is n2 / (n1 + n2) here too. So P(left) at rope=0 is the one-sided p-value of
+    "greater", and the credible interval its interval.
 
     Args:
       first, second: losses of two learners on one plan of random splits or (repeated) k-fold, [*Q, R].
-      rope: half-width of the region of practical equivalence, 0 or more, in the unit of the loss; its borders belong to it.
+      rope: half-width of the region of practical equivalence, 0 or more, in the unit of the loss; its borders belong
+        to it.
       level: probability of the credible interval, which leaves out equal tails, 0 < level < 1.
     Returns:
-      Comparison, each number [*Q], without p-value; `parts` are P(left), the second practically better, P(rope), and P(right), the first better.
-      Where all differences are equal, all probability is where they are.
+      Comparison, each number [*Q], without p-value; `parts` are P(left), the second practically better, P(rope), and
+      P(right), the first better. Where all differences are equal, all probability is where they are.
     Raises:
       ValueError: a negative rope, an unknown level, or what `corrected_t` refuses.
     """
     if not rope >= 0:
-        raise ValueError(f"expected a half-width of 0 or more for the region of practical equivalence, got {rope}; give a difference that does not matter")
+        raise ValueError(
+            f"expected a half-width of 0 or more for the region of practical equivalence, got {rope}; "
+            "give a difference that does not matter"
+        )
     spread = corrected(differences(first, second), first.plan)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = ((limit - spread.estimate) / spread.standard_error for limit in (-rope, rope))
     law = scipy.stats.t(spread.df)
-    left, right = (np.asarray(np.where(np.isnan(z), 0.0, tail)) for z, tail in ((low, law.cdf(low)), (high, law.sf(high))))
+    left, right = (
+        np.asarray(np.where(np.isnan(z), 0.0, tail)) for z, tail in ((low, law.cdf(low)), (high, law.sf(high)))
+    )
     parts = {"P(left)": left, "P(rope)": np.asarray(np.clip(1 - left - right, 0, 1)), "P(right)": right}
     lower, upper = spread.limits(level)
-    numbers = (spread.estimate, spread.standard_error, float(spread.df), spread.test()[0], np.full(left.shape, np.nan), lower, upper)
+    numbers = (
+        spread.estimate,
+        spread.standard_error,
+        float(spread.df),
+        spread.test()[0],
+        np.full(left.shape, np.nan),
+        lower,
+        upper,
+    )
     describe = ("correlated Bayesian t-test", "Corani & Benavoli 2015", SAME_SIZE)
-    return Comparison(*describe, first.learner, second.learner, *numbers, "two-sided", level, caution(first.plan), parts=parts)
+    return Comparison(
+        *describe, first.learner, second.learner, *numbers, "two-sided", level, caution(first.plan), parts=parts
+    )
 
 
 def k_fold_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
     """The naive t-test over the folds of (repeated) cross-validation (Dietterich 1998), kept to show what it does.
 
-    It takes the folds for independent. With one repeat its level can be somewhat too high (Dietterich 1998), with ten it rejects equal learners in more than
-    half of the cases (simulated; Bouckaert & Frank 2004).
+    It takes the folds for independent. With one repeat its level can be somewhat too high (Dietterich 1998), with ten
+    it rejects equal learners in more than half of the cases (simulated; Bouckaert & Frank 2004).
 
     Args:
       first, second: losses of two learners on one plan of r times k folds, [*Q, rk].
@@ -99,19 +131,36 @@ def k_fold_t(first: Losses, second: Losses, alternative: str = "two-sided", leve
     Returns:
       Comparison, each number [*Q], rk - 1 degrees of freedom; `note` carries the warning.
     Raises:
-      ValueError: different plans or losses, failed rows, an unknown alternative or level, or a plan that is no (repeated) k-fold.
+      ValueError: different plans or losses, failed rows, an unknown alternative or level, or a plan that is no
+        (repeated) k-fold.
     """
     spread = independent(differences(first, second))
     repeats = _repeats(first.plan)
-    excess = "rejects equal learners far too often, without limit as repeats grow" if repeats > 1 else "may reject equal learners too often"
+    excess = (
+        "rejects equal learners far too often, without limit as repeats grow"
+        if repeats > 1
+        else "may reject equal learners too often"
+    )
     describe = ("naive k-fold t-test", "Dietterich 1998", SAME_SIZE)
-    return of_spread(describe, first, second, spread, alternative, level, f"training sets share cases, which this standard error ignores, so it {excess}; use corrected_k_fold_t")
+    return of_spread(
+        describe,
+        first,
+        second,
+        spread,
+        alternative,
+        level,
+        f"training sets share cases, which this standard error ignores, so it {excess}; use corrected_k_fold_t",
+    )
 
 
-def corrected_k_fold_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
-    """The corrected repeated k-fold test (Bouckaert & Frank 2004, "Evaluating the replicability of significance tests").
+def corrected_k_fold_t(
+    first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95
+) -> Comparison:
+    """The corrected repeated k-fold test (Bouckaert & Frank 2004, "Evaluating the replicability of significance
+    tests").
 
-    Variance (1/(rk) + n2/n1) S^2 with rk - 1 degrees of freedom for r repeats of k folds, where n2/n1 = 1/(k-1) for folds of one size. They advise 10 times 10.
+    Variance (1/(rk) + n2/n1) S^2 with rk - 1 degrees of freedom for r repeats of k folds, where n2/n1 = 1/(k-1) for
+    folds of one size. They advise 10 times 10.
 
     Args:
       first, second: losses of two learners on one plan of r times k folds, [*Q, rk].
@@ -120,10 +169,16 @@ def corrected_k_fold_t(first: Losses, second: Losses, alternative: str = "two-si
     Returns:
       Comparison, each number [*Q].
     Raises:
-      ValueError: different plans or losses, failed rows, an unknown alternative or level, or a plan that is no (repeated) k-fold.
+      ValueError: different plans or losses, failed rows, an unknown alternative or level, or a plan that is no
+        (repeated) k-fold.
     """
     change = differences(first, second)
-    note = "with a single repeat it rejects far less often than its level, so real differences stay unseen; ask for repeats" if _repeats(first.plan) == 1 else ""
+    note = (
+        "with a single repeat it rejects far less often than its level, so real differences stay "
+        "unseen; ask for repeats"
+        if _repeats(first.plan) == 1
+        else ""
+    )
     spread = corrected(change, first.plan)
     describe = ("corrected repeated k-fold t-test", "Bouckaert & Frank 2004", SAME_SIZE)
     return of_spread(describe, first, second, spread, alternative, level, note or caution(first.plan))
@@ -132,7 +187,8 @@ def corrected_k_fold_t(first: Losses, second: Losses, alternative: str = "two-si
 def five_by_two_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
     """The 5x2 cross-validated t-test (Dietterich 1998): t = p_1^(1) / sqrt(sum_i s_i^2 / 5), 5 degrees of freedom.
 
-    s_i^2 is the sum of squares of the two differences of repeat i about their mean. The numerator is the first half of the first repeat alone.
+    s_i^2 is the sum of squares of the two differences of repeat i about their mean. The numerator is the first half of
+    the first repeat alone.
 
     Args:
       first, second: losses of two learners on one plan of `resample.five_by_two`, [*Q, 10].
@@ -141,23 +197,27 @@ def five_by_two_t(first: Losses, second: Losses, alternative: str = "two-sided",
     Returns:
       Comparison, each number [*Q]; the estimate is the numerator, the mean of all ten is in `parts`.
     Raises:
-      ValueError: different plans or losses, failed rows, an unknown alternative or level, or a plan without labels of five repeats of two folds.
+      ValueError: different plans or losses, failed rows, an unknown alternative or level, or a plan without labels of
+        five repeats of two folds.
     """
     p = ten_halves(differences(first, second), first.plan)
     spread = Spread(p[..., 0, 0], np.asarray(np.sqrt(_squares(p) / 5)), 5)
     parts = {"mean of all ten": np.asarray(p.mean((-2, -1)))}
     note = "its numerator is one of the ten differences and depends on the order of the halves; five_by_two_f uses all"
-    return of_spread(("5x2 cross-validated t-test", "Dietterich 1998", HALF), first, second, spread, alternative, level, note, parts)
+    return of_spread(
+        ("5x2 cross-validated t-test", "Dietterich 1998", HALF), first, second, spread, alternative, level, note, parts
+    )
 
 
 def five_by_two_f(first: Losses, second: Losses) -> Comparison:
-    """The combined 5x2 cross-validated F-test (Alpaydin 1999): F = sum_ij p_ij^2 / (2 sum_i s_i^2), 10 and 5 degrees of freedom.
+    """The combined 5x2 cross-validated F-test (Alpaydin 1999): F = sum_ij p_ij^2 / (2 sum_i s_i^2), 10 and 5 degrees
+    of freedom.
 
     Args:
       first, second: losses of two learners on one plan of `resample.five_by_two`, [*Q, 10].
     Returns:
-      Comparison, each number [*Q], two-sided, without interval; the estimate is the mean of all ten differences. Where both halves of each repeat agree F is
-      infinite, or 0 if all differences are 0.
+      Comparison, each number [*Q], two-sided, without interval; the estimate is the mean of all ten differences. Where
+      both halves of each repeat agree F is infinite, or 0 if all differences are 0.
     Raises:
       ValueError: different plans or losses, failed rows, or a plan without labels of five repeats of two folds.
     """
@@ -167,29 +227,42 @@ def five_by_two_f(first: Losses, second: Losses) -> Comparison:
     estimate = np.asarray(p.mean((-2, -1)))
     parts = {"numerator df": np.full(estimate.shape, 10.0), "denominator df": np.full(estimate.shape, 5.0)}
     describe = ("combined 5x2 cross-validated F-test", "Alpaydin 1999", HALF)
-    return of_test(describe, first, second, estimate, np.asarray(f), np.asarray(scipy.stats.f.sf(f, 10, 5)), "F", parts=parts)
+    return of_test(
+        describe, first, second, estimate, np.asarray(f), np.asarray(scipy.stats.f.sf(f, 10, 5)), "F", parts=parts
+    )
 
 
 def cv_clt(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
-    """The test by the central limit theorem of cross-validation (Bayle, Bayle, Janson & Mackey 2020), with the all-pairs variance.
+    """The test by the central limit theorem of cross-validation (Bayle, Bayle, Janson & Mackey 2020), with the
+    all-pairs variance.
 
-    The n differences of case losses, each of the models not trained on that case, have the mean d and the variance sum_i (d_i - d)^2 / n;
-    z = d / sqrt(variance / n) is normal for large n if losses change by o(1/n) when a training case is exchanged.
+    The n differences of case losses, each of the models not trained on that case, have the mean d and the variance
+    sum_i (d_i - d)^2 / n; z = d / sqrt(variance / n) is normal for large n if losses change by o(1/n) when a training
+    case is exchanged.
 
     Args:
-      first, second: losses of two learners on one plan of k folds or leave-one-out, with the losses of cases [*Q, R, N].
+      first, second: losses of two learners on one plan of k folds or leave-one-out, with the losses of cases [*Q, R,
+        N].
       alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval, 0 < level < 1.
     Returns:
       Comparison, each number [*Q].
     Raises:
-      ValueError: different plans or losses, failed rows, losses without cases, an unknown alternative or level, or a plan other than k folds once.
+      ValueError: different plans or losses, failed rows, losses without cases, an unknown alternative or level, or a
+        plan other than k folds once.
     """
     require_same(first, second)
     if (repeats := _repeats(first.plan)) > 1:
-        raise ValueError(f"expected one division into folds, got {repeats} ({first.plan.scheme}); use repeats=1, or corrected_k_fold_t")
+        raise ValueError(
+            f"expected one division into folds, got {repeats} ({first.plan.scheme}); "
+            "use repeats=1, or corrected_k_fold_t"
+        )
     cases = np.subtract(*(tested(every_case(one), first.plan) for one in (second, first)))
-    describe = ("cross-validation CLT test, all pairs", "Bayle et al. 2020", f"the k-fold test error: the mean risk of the {first.resamples} models trained here")
+    describe = (
+        "cross-validation CLT test, all pairs",
+        "Bayle et al. 2020",
+        f"the k-fold test error: the mean risk of the {first.resamples} models trained here",
+    )
     return of_spread(describe, first, second, all_pairs(cases), alternative, level)
 
 
@@ -215,7 +288,8 @@ def probability_greater(first: Losses, second: Losses, paired: bool = True) -> F
 
 
 def probability_interval(first: Losses, second: Losses, level: float = 0.95) -> Result:
-    """Prob(G2 > G1) on the same split, with Wilson's interval for having drawn R splits and not all (Larsen & Hansen 1995; Wilson 1927).
+    """Prob(G2 > G1) on the same split, with Wilson's interval for having drawn R splits and not all (Larsen & Hansen
+    1995; Wilson 1927).
 
     Ties count one half, which makes the interval a little too wide.
 
@@ -223,22 +297,43 @@ def probability_interval(first: Losses, second: Losses, level: float = 0.95) -> 
       first, second: losses of two learners on one plan of random splits or bootstrap samples, [*Q, R].
       level: confidence level of the interval, 0 < level < 1.
     Returns:
-      Result, each number [*Q]. It shrinks to nothing as R grows: it is about all splits of the data at hand, and says nothing about other data.
+      Result, each number [*Q]. It shrinks to nothing as R grows: it is about all splits of the data at hand, and says
+      nothing about other data.
     Raises:
-      ValueError: different plans or losses, failed rows, fewer than 2 rows, a level out of range, or a plan whose rows are parts of one design, as folds are.
+      ValueError: different plans or losses, failed rows, fewer than 2 rows, a level out of range, or a plan whose rows
+        are parts of one design, as folds are.
     """
     require_level(level)
     p, r = probability_greater(first, second), first.resamples
     if first.plan.labels:
-        raise ValueError(f"expected rows that are drawn independently of each other, got {first.plan.scheme}, whose rows belong to one design; use leave_out or bootstrap")
+        raise ValueError(
+            f"expected rows that are drawn independently of each other, got {first.plan.scheme}, whose "
+            "rows belong to one design; use leave_out or bootstrap"
+        )
     z = scipy.stats.norm.ppf((1 + level) / 2)
     centre = (p + z**2 / (2 * r)) / (1 + z**2 / r)
     reach = z * np.sqrt(p * (1 - p) / r + z**2 / (4 * r**2)) / (1 + z**2 / r)
-    target = "the share of all splits of these data on which the second has the greater error; it says nothing about other data"
+    target = (
+        "the share of all splits of these data on which the second has the greater error; "
+        "it says nothing about other data"
+    )
     unit = f"Prob(G of {second.learner} > G of {first.learner})"
     error, df = np.asarray(np.sqrt(p * (1 - p) / r)), np.full(p.shape, np.inf)
     lower, upper = np.asarray(np.clip(centre - reach, 0, 1)), np.asarray(np.clip(centre + reach, 0, 1))
-    return Result("share of splits, Wilson's interval", "Larsen & Hansen 1995; Wilson 1927", target, unit, "", p, error, df, lower, upper, level, note=dropped(first))
+    return Result(
+        "share of splits, Wilson's interval",
+        "Larsen & Hansen 1995; Wilson 1927",
+        target,
+        unit,
+        "",
+        p,
+        error,
+        df,
+        lower,
+        upper,
+        level,
+        note=dropped(first),
+    )
 
 
 def _repeats(plan: Plan) -> int:

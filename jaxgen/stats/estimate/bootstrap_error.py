@@ -1,4 +1,6 @@
-"""Error rates from bootstrap samples: out-of-bag, .632 and .632+, with the standard error of Efron & Tibshirani and its correction."""
+"""Error rates from bootstrap samples: out-of-bag, .632 and .632+, with the standard error of Efron & Tibshirani and
+its correction.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,48 +10,69 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxgen import loss as losses_of_cases
-from jaxgen.result import Result
 from jaxgen.stats.rows import every_case
 from jaxgen.stats.spread import Spread, as_result
 from jaxgen.types import Loss, Losses
+from jaxgen.types.result import Result
 
 PAIRS = 2**20
 """Numbers held at once where a loss is averaged over all pairs."""
 
 
-def out_of_bag(losses: Losses, pooling: str = "cases", level: float = 0.95, standard_error: str = "corrected", alternative: str = "two-sided") -> Result:
-    """The error on the cases that a bootstrap sample lacks, Err(1) of Efron & Tibshirani 1997 ("Improvements on cross-validation", the leave-one-out bootstrap).
+def out_of_bag(
+    losses: Losses,
+    pooling: str = "cases",
+    level: float = 0.95,
+    standard_error: str = "corrected",
+    alternative: str = "two-sided",
+) -> Result:
+    """The error on the cases that a bootstrap sample lacks, Err(1) of Efron & Tibshirani 1997 ("Improvements on
+    cross-validation", the leave-one-out bootstrap).
 
-    The standard error is their infinitesimal jackknife (eqs. 35 to 40, derived again from multinomial weights), an estimate over
-    cases *and* over what the samples trained on: D_i = (2 + 1/(N-1)) (E_i - Err(1)) / N + sum_b (N_bi - mean N_i) q_b / sum_b I_bi, with I_bi = 1
-    where sample b lacks case i, E_i the mean loss of case i over these, q_b = sum_i I_bi L_bi / N; SE = sqrt(sum_i D_i^2).
-    With few samples it is too large, since noise of the N covariances is squared and summed. "corrected" subtracts the expectation of that
-    noise, sum_ib (N_bi - mean N_i)^2 (q_b - mean q)^2 / (sum_b I_bi)^2 (as Wager, Hastie & Efron 2014 do for forests), and takes q_b of L_bi - Err(1), which
-    has the same expectation and less noise, and does not change when a constant is added to the losses. "raw" is the published one.
+    The standard error is their infinitesimal jackknife (eqs. 35 to 40, derived again from multinomial weights), an
+    estimate over cases *and* over what the samples trained on: D_i = (2 + 1/(N-1)) (E_i - Err(1)) / N + sum_b (N_bi -
+    mean N_i) q_b / sum_b I_bi, with I_bi = 1 where sample b lacks case i, E_i the mean loss of case i over these, q_b
+    = sum_i I_bi L_bi / N; SE = sqrt(sum_i D_i^2). With few samples it is too large, since noise of the N covariances
+    is squared and summed. "corrected" subtracts the expectation of that noise, sum_ib (N_bi - mean N_i)^2 (q_b - mean
+    q)^2 / (sum_b I_bi)^2 (as Wager, Hastie & Efron 2014 do for forests), and takes q_b of L_bi - Err(1), which has the
+    same expectation and less noise, and does not change when a constant is added to the losses. "raw" is the published
+    one.
 
     Args:
       losses: of a plan of `resample.bootstrap`, [*Q, R], with the losses of all cases.
-      pooling: "cases", the mean over cases of E_i (Efron), or "rows", all out-of-bag losses in one mean (Varfis & Corleto 1994, step 3).
-        They differ by O(1/R) and have the same standard error.
+      pooling: "cases", the mean over cases of E_i (Efron), or "rows", all out-of-bag losses in one mean (Varfis &
+        Corleto 1994, step 3). They differ by O(1/R) and have the same standard error.
       level: confidence level of the interval, by the normal law.
       standard_error: "corrected" or "raw".
       alternative: "two-sided", "greater" for a lower limit only, or "less" for an upper limit only.
     Returns:
-      Result, each number [*Q]; the part "monte_carlo_share" is the share of noise in the squared standard error before it is corrected. NaN with a
-      note where nothing is left after the correction; 0 where all out-of-bag losses are equal.
+      Result, each number [*Q]; the part "monte_carlo_share" is the share of noise in the squared standard error before
+      it is corrected. NaN with a note where nothing is left after the correction; 0 where all out-of-bag losses are
+      equal.
     Raises:
-      ValueError: no bootstrap, losses of rows only, failed rows, fewer than 2 rows, a case that is in every sample, or an unknown word.
+      ValueError: no bootstrap, losses of rows only, failed rows, fewer than 2 rows, a case that is in every sample, or
+        an unknown word.
     """
     found = _found(losses, pooling, standard_error)
     target = "ER of training sets like bootstrap samples, which are worth about N/2 cases each"
-    return _result(("out-of-bag error", "Efron & Tibshirani 1997", target), losses, found, found.error, {}, level, alternative)
+    return _result(
+        ("out-of-bag error", "Efron & Tibshirani 1997", target), losses, found, found.error, {}, level, alternative
+    )
 
 
-def error_632(losses: Losses, full: Losses, pooling: str = "cases", level: float = 0.95, standard_error: str = "corrected", alternative: str = "two-sided") -> Result:
-    """The .632 estimator: 0.368 times the apparent error plus 0.632 times the out-of-bag error (Efron 1983; Varfis & Corleto 1994, eq. 5).
+def error_632(
+    losses: Losses,
+    full: Losses,
+    pooling: str = "cases",
+    level: float = 0.95,
+    standard_error: str = "corrected",
+    alternative: str = "two-sided",
+) -> Result:
+    """The .632 estimator: 0.368 times the apparent error plus 0.632 times the out-of-bag error (Efron 1983; Varfis &
+    Corleto 1994, eq. 5).
 
-    The standard error is that of the out-of-bag error times the ratio of the two estimates, as Efron & Tibshirani 1997 have it for .632+.
-    It is far too optimistic for learners whose apparent error is near 0: see `error_632_plus`.
+    The standard error is that of the out-of-bag error times the ratio of the two estimates, as Efron & Tibshirani 1997
+    have it for .632+. It is far too optimistic for learners whose apparent error is near 0: see `error_632_plus`.
 
     Args:
       losses: of a plan of `resample.bootstrap`, [*Q, R], with the losses of all cases.
@@ -77,10 +100,11 @@ def error_632_plus(
 ) -> Result:
     """The .632+ estimator, whose weight grows from 0.632 to 1 with overfitting (Efron & Tibshirani 1997).
 
-    With the no-information rate gamma, Err' = min(Err(1), gamma) and the relative overfitting rate r = (Err' - apparent) / (gamma - apparent), 0 unless both
-    are above the apparent error, the weight is w = 0.632 / (1 - 0.368 r) and the estimate (1 - w) apparent + w Err', at most gamma
-    where there is overfitting; programs that keep Err(1) in the part of weight 0.632 exceed gamma with it.
-    The standard error is that of the out-of-bag error times the ratio of the two estimates, a rule of thumb of the authors.
+    With the no-information rate gamma, Err' = min(Err(1), gamma) and the relative overfitting rate r = (Err' -
+    apparent) / (gamma - apparent), 0 unless both are above the apparent error, the weight is w = 0.632 / (1 - 0.368 r)
+    and the estimate (1 - w) apparent + w Err', at most gamma where there is overfitting; programs that keep Err(1) in
+    the part of weight 0.632 exceed gamma with it. The standard error is that of the out-of-bag error times the ratio
+    of the two estimates, a rule of thumb of the authors.
 
     Args:
       losses: of a plan of `resample.bootstrap`, [*Q, R], with the losses of all cases.
@@ -88,29 +112,45 @@ def error_632_plus(
       no_information: gamma, [*Q] or a number, of `no_information_rate` for the full fit; 0.5 if the loss is 1 - AUC.
       pooling, level, standard_error, alternative: as for `out_of_bag`.
     Returns:
-      Result, each number [*Q]; parts "apparent", "out_of_bag", "no_information", "overfitting" (r), "weight" (w) and "monte_carlo_share".
+      Result, each number [*Q]; parts "apparent", "out_of_bag", "no_information", "overfitting" (r), "weight" (w) and
+      "monte_carlo_share".
     Raises:
-      ValueError: as `out_of_bag`; `full` does not belong to the losses; or a no-information rate that is not finite or not one number per data set.
+      ValueError: as `out_of_bag`; `full` does not belong to the losses; or a no-information rate that is not finite or
+        not one number per data set.
     """
     found, apparent = _found(losses, pooling, standard_error), apparent_error(losses, full)
     gamma = np.asarray(no_information, np.float64)
     if gamma.shape not in ((), apparent.shape) or not np.isfinite(gamma).all():
-        raise ValueError(f"expected a finite no-information rate, one for each data set {list(apparent.shape)}, got shape {list(gamma.shape)}, {np.ravel(gamma)[:3]}; use no_information_rate")
+        raise ValueError(
+            f"expected a finite no-information rate, one for each data set {list(apparent.shape)}, got "
+            f"shape {list(gamma.shape)}, {np.ravel(gamma)[:3]}; use no_information_rate"
+        )
     gamma = np.broadcast_to(gamma, apparent.shape).copy()
     bounded = np.minimum(found.error, gamma)
     overfits = (bounded > apparent) & (gamma > apparent)
     overfitting = np.asarray(np.where(overfits, (bounded - apparent) / np.where(overfits, gamma - apparent, 1), 0.0))
     weight = np.asarray(0.632 / (1 - 0.368 * overfitting))
     estimate = np.asarray((1 - weight) * apparent + weight * bounded)
-    parts = {"apparent": apparent, "out_of_bag": found.error, "no_information": gamma, "overfitting": overfitting, "weight": weight}
-    return _result((".632+ estimate", "Efron & Tibshirani 1997", "ER"), losses, found, estimate, parts, level, alternative)
+    parts = {
+        "apparent": apparent,
+        "out_of_bag": found.error,
+        "no_information": gamma,
+        "overfitting": overfitting,
+        "weight": weight,
+    }
+    return _result(
+        (".632+ estimate", "Efron & Tibshirani 1997", "ER"), losses, found, estimate, parts, level, alternative
+    )
 
 
-def no_information_rate(y: Float[np.ndarray, "*Q N K"], predictions: Float[np.ndarray, "*Q N K"], loss: Loss) -> Float[np.ndarray, "*Q"]:
-    """The error if inputs told nothing of targets: the mean loss of every target with every prediction (Efron & Tibshirani 1997).
+def no_information_rate(
+    y: Float[np.ndarray, "*Q N K"], predictions: Float[np.ndarray, "*Q N K"], loss: Loss
+) -> Float[np.ndarray, "*Q"]:
+    """The error if inputs told nothing of targets: the mean loss of every target with every prediction (Efron &
+    Tibshirani 1997).
 
-    Exact for every loss: closed forms for `loss.squared`, var y + var f + (mean y - mean f)^2, and `loss.zero_one`, sum_k p_k (1 - q_k); all
-    N x N pairs for others.
+    Exact for every loss: closed forms for `loss.squared`, var y + var f + (mean y - mean f)^2, and `loss.zero_one`,
+    sum_k p_k (1 - q_k); all N x N pairs for others.
 
     Args:
       y: targets, [*Q, N, K].
@@ -122,10 +162,16 @@ def no_information_rate(y: Float[np.ndarray, "*Q N K"], predictions: Float[np.nd
       ValueError: shapes that differ, or a number that is not finite.
     """
     if y.shape != predictions.shape or y.ndim < 2 or 0 in y.shape:
-        raise ValueError(f"expected y and predictions of one shape [*Q, N, K], got {list(y.shape)} and {list(predictions.shape)}; give the prediction of the full fit for every case")
+        raise ValueError(
+            f"expected y and predictions of one shape [*Q, N, K], got {list(y.shape)} and "
+            f"{list(predictions.shape)}; give the prediction of the full fit for every case"
+        )
     bad = int((~np.isfinite(y)).sum() + (~np.isfinite(predictions)).sum())
     if bad:
-        raise ValueError(f"expected finite targets and predictions, got {bad} that are not; leave out the data sets whose full fit failed")
+        raise ValueError(
+            f"expected finite targets and predictions, got {bad} that are not; "
+            "leave out the data sets whose full fit failed"
+        )
     if loss is losses_of_cases.squared:
         rate = np.sum(y.var(-2) + predictions.var(-2) + (y.mean(-2) - predictions.mean(-2)) ** 2, axis=-1)
     elif loss is losses_of_cases.zero_one:
@@ -133,7 +179,9 @@ def no_information_rate(y: Float[np.ndarray, "*Q N K"], predictions: Float[np.nd
         rate = np.sum(p * (1 - q), axis=-1)
     else:
         targets, fitted = (a.reshape(-1, *y.shape[-2:]) for a in (y, predictions))
-        rate = np.reshape([_all_pairs(of_set, given, loss) for of_set, given in zip(targets, fitted, strict=True)], y.shape[:-2])
+        rate = np.reshape(
+            [_all_pairs(of_set, given, loss) for of_set, given in zip(targets, fitted, strict=True)], y.shape[:-2]
+        )
     return np.asarray(rate, np.float64)
 
 
@@ -147,14 +195,22 @@ def apparent_error(losses: Losses, full: Losses) -> Float[np.ndarray, "*Q"]:
       ValueError: failed rows, or another plan, learner, loss or number of data sets.
     """
     if not (full.train == 1).all() or not (full.test == 1).all() or full.resamples != 1 or full.plan.n != losses.plan.n:
-        raise ValueError(f"expected the losses of one fit to all {losses.plan.n} cases, got those of {full.plan.scheme}; assess the learner on resample.full({losses.plan.n})")
+        raise ValueError(
+            f"expected the losses of one fit to all {losses.plan.n} cases, got those of "
+            f"{full.plan.scheme}; assess the learner on resample.full({losses.plan.n})"
+        )
     if (full.loss, full.learner, full.sets) != (losses.loss, losses.learner, losses.sets):
-        raise ValueError(f"expected one learner, loss and number of data sets for resamples and full fit, got {losses!r} and {full!r}; assess both alike")
+        raise ValueError(
+            "expected one learner, loss and number of data sets for resamples and full fit, got "
+            f"{losses!r} and {full!r}; assess both alike"
+        )
     return np.asarray(full.apparent[..., 0], np.float64)
 
 
 class _Found(NamedTuple):
-    """Out-of-bag error, its squared standard error (not above 0 where noise exceeds it), and the share of noise in it, each [*Q]."""
+    """Out-of-bag error, its squared standard error (not above 0 where noise exceeds it), and the share of noise in it,
+    each [*Q].
+    """
 
     error: Float[np.ndarray, "*Q"]
     variance: Float[np.ndarray, "*Q"]
@@ -163,16 +219,23 @@ class _Found(NamedTuple):
 
 def _found(losses: Losses, pooling: str, standard_error: str) -> _Found:
     if pooling not in ("cases", "rows") or standard_error not in ("corrected", "raw"):
-        raise ValueError(f'expected pooling "cases" or "rows" and standard_error "corrected" or "raw", got {pooling!r} and {standard_error!r}; choose one of these')
+        raise ValueError(
+            f'expected pooling "cases" or "rows" and standard_error "corrected" or "raw", got {pooling!r} '
+            f"and {standard_error!r}; choose one of these"
+        )
     values = _require_bootstrap(losses)
     shape = values.shape[-2:]
     plans, sets = losses.train.reshape(-1, *shape), values.reshape(-1, *shape)
-    each = np.array([_of_one(plans[q % len(plans)].astype(np.float64), one, pooling, standard_error) for q, one in enumerate(sets)])  # one plan may serve all sets
+    each = np.array(
+        [_of_one(plans[q % len(plans)].astype(np.float64), one, pooling, standard_error) for q, one in enumerate(sets)]
+    )  # one plan may serve all sets
     error, variance, share = np.reshape(each.T, (3, *values.shape[:-2]))
     return _Found(np.asarray(error), np.asarray(variance), np.asarray(share))
 
 
-def _of_one(counts: Float[np.ndarray, "R N"], values: Float[np.ndarray, "R N"], pooling: str, standard_error: str) -> tuple[float, float, float]:
+def _of_one(
+    counts: Float[np.ndarray, "R N"], values: Float[np.ndarray, "R N"], pooling: str, standard_error: str
+) -> tuple[float, float, float]:
     """Error, squared standard error and share of noise for one data set."""
     n = counts.shape[1]
     out = counts == 0
@@ -191,16 +254,32 @@ def _of_one(counts: Float[np.ndarray, "R N"], values: Float[np.ndarray, "R N"], 
     if np.ptp(values[out]) == 0:  # rounding would leave a little
         together = noise = 0.0
     variance = squares(tested.mean(1)) if standard_error == "raw" else together - noise
-    return float(error if pooling == "cases" else tested.sum() / times.sum()), variance, noise / together if together else 0.0
+    return (
+        float(error if pooling == "cases" else tested.sum() / times.sum()),
+        variance,
+        noise / together if together else 0.0,
+    )
 
 
-def _result(describe: tuple[str, str, str], losses: Losses, found: _Found, estimate: Float[np.ndarray, "*Q"], parts: dict, level: float, alternative: str) -> Result:
+def _result(
+    describe: tuple[str, str, str],
+    losses: Losses,
+    found: _Found,
+    estimate: Float[np.ndarray, "*Q"],
+    parts: dict,
+    level: float,
+    alternative: str,
+) -> Result:
     """The estimate with the standard error of the out-of-bag error, scaled by the ratio of the two."""
     hidden = (found.variance <= 0) & (found.share > 0)
     ratio = np.where(found.error == 0, 0.0, estimate / np.where(found.error == 0, 1.0, found.error))
     error = np.asarray(np.where(hidden, np.nan, np.abs(ratio) * np.sqrt(np.maximum(found.variance, 0))))
     where = f" in {int(hidden.sum())} of {hidden.size} data sets" if hidden.ndim else ""
-    note = f"the Monte Carlo error of {losses.resamples} resamples hides the standard error{where}; ask for more resamples" if hidden.any() else ""
+    note = (
+        f"the Monte Carlo error of {losses.resamples} resamples hides the standard error{where}; ask for more resamples"
+        if hidden.any()
+        else ""
+    )
     spread = Spread(estimate, error, np.inf)
     result = as_result(spread, describe, losses, level, alternative, note, parts | {"monte_carlo_share": found.share})
     return replace(result, lower=np.where(hidden, np.nan, result.lower), upper=np.where(hidden, np.nan, result.upper))
@@ -212,10 +291,16 @@ def _require_bootstrap(losses: Losses) -> Float[np.ndarray, "*Q R N"]:
     if losses.resamples < 2:
         raise ValueError(f"expected at least 2 bootstrap samples, got {losses.resamples}; ask for more resamples")
     if not np.array_equal(plan.test, plan.train == 0) or not np.all(plan.train_sizes == plan.n):
-        raise ValueError(f"expected bootstrap samples, as many draws as cases, tested on the cases that they lack, got {plan.scheme}; use resample.bootstrap")
+        raise ValueError(
+            "expected bootstrap samples, as many draws as cases, tested on the cases that they lack, got "
+            f"{plan.scheme}; use resample.bootstrap"
+        )
     never = int((~plan.test.any(axis=-2)).sum())
     if never:
-        raise ValueError(f"expected every case to be out of some bootstrap sample, got {never} that are in all {losses.resamples} of {plan.scheme}; ask for more resamples")
+        raise ValueError(
+            f"expected every case to be out of some bootstrap sample, got {never} that are in all "
+            f"{losses.resamples} of {plan.scheme}; ask for more resamples"
+        )
     return values
 
 

@@ -16,7 +16,8 @@ Rows = Losses | Float[np.ndarray, "*Q R"]
 
 @dataclass(frozen=True)
 class Measures:
-    """Location and dispersion of R values G, each [*Q] (Larsen & Hansen 1995, "Empirical generalization error distributions").
+    """Location and dispersion of R values G, each [*Q] (Larsen & Hansen 1995, "Empirical generalization error
+    distributions").
 
     Attributes:
       avr: average.
@@ -57,7 +58,10 @@ class Summary:
     def to_frame(self) -> pd.DataFrame:
         """One row per data set and scale ("G", "log(1+G)"), one column per measure."""
         parts = {"G": self.raw, "log(1+G)": self.log1p}
-        frames = {scale: pd.DataFrame({name: np.atleast_1d(value) for name, value in asdict(part).items()}) for scale, part in parts.items()}
+        frames = {
+            scale: pd.DataFrame({name: np.atleast_1d(value) for name, value in asdict(part).items()})
+            for scale, part in parts.items()
+        }
         return pd.concat(frames, names=["scale", "set"])
 
     def __str__(self) -> str:
@@ -68,7 +72,10 @@ class Summary:
         else:
             frame = frame.groupby("scale").median()
             error = f"medians over {len(self.raw.avr)} data sets"
-        return f"{self.title + ': ' if self.title else ''}{self.resamples} resamplings; {error}\n{frame.rename_axis(None).to_string(float_format=lambda v: f'{v:.5g}')}"
+        return (
+            f"{self.title + ': ' if self.title else ''}{self.resamples} resamplings; "
+            f"{error}\n{frame.rename_axis(None).to_string(float_format=lambda v: f'{v:.5g}')}"
+        )
 
 
 def trimmed_average(g: Rows, cut: float = 0.05, normalised: bool = True) -> Float[np.ndarray, "*Q"]:
@@ -86,7 +93,9 @@ def trimmed_average(g: Rows, cut: float = 0.05, normalised: bool = True) -> Floa
       ValueError: a failed row, a value that is not finite, fewer than 2 resamplings, or a cut out of range.
     """
     if not 0 <= cut < 0.5:
-        raise ValueError(f"expected a cut of at least 0 and below 0.5, got {cut}; give 0.05 to leave out 5 % at each end")
+        raise ValueError(
+            f"expected a cut of at least 0 and below 0.5, got {cut}; give 0.05 to leave out 5 % at each end"
+        )
     average = scipy.stats.trim_mean(_values(g), cut, axis=-1)
     return np.asarray(average if normalised else average * (1 - 2 * cut), np.float64)
 
@@ -102,7 +111,11 @@ def summary(g: Rows) -> Summary:
       ValueError: a failed row, a value that is not finite, or fewer than 2 resamplings.
     """
     values = _values(g)
-    title = f"{g.learner}, {g.loss} loss" + (f", {g.dropped} failed rows left out" if g.dropped else "") if isinstance(g, Losses) else ""
+    title = (
+        f"{g.learner}, {g.loss} loss" + (f", {g.dropped} failed rows left out" if g.dropped else "")
+        if isinstance(g, Losses)
+        else ""
+    )
     raw = _measures(values)
     transformed = _measures(np.log1p(np.where(values > -1, values, np.nan)))
     return Summary(raw, transformed, np.asarray(raw.std / np.sqrt(values.shape[-1])), values.shape[-1], title)
@@ -128,7 +141,8 @@ class BoxCox:
       lam: the power, [*Q].
       shift: what was added to G.
       measures: of the transformed values, [*Q] each.
-      location: `measures.avr` transformed back, [*Q], in the unit of the loss: a location of G, its median where the transformed values are symmetric.
+      location: `measures.avr` transformed back, [*Q], in the unit of the loss: a location of G, its median where the
+        transformed values are symmetric.
     """
 
     lam: Float[np.ndarray, "*Q"]
@@ -139,20 +153,28 @@ class BoxCox:
     def to_frame(self) -> pd.DataFrame:
         """One row per data set."""
         columns = {"lam": self.lam, **asdict(self.measures), "location": self.location}
-        return pd.DataFrame({name: np.atleast_1d(value) for name, value in columns.items()}).rename_axis("set").assign(shift=self.shift)
+        return (
+            pd.DataFrame({name: np.atleast_1d(value) for name, value in columns.items()})
+            .rename_axis("set")
+            .assign(shift=self.shift)
+        )
 
     def __str__(self) -> str:
         frame = self.to_frame()
         medians = f"medians over {len(frame)} data sets" if self.lam.ndim else "one data set"
-        table = frame.drop(columns="shift").median().to_frame().T.to_string(index=False, float_format=lambda v: f"{v:.5g}")
+        table = (
+            frame.drop(columns="shift").median().to_frame().T.to_string(index=False, float_format=lambda v: f"{v:.5g}")
+        )
         return f"Box-Cox transform of {self.shift:g} + G; {medians}\n{table}"
 
 
 def box_cox(g: Rows, lam: float | None = None, shift: float = 1.0) -> BoxCox:
-    """Measures of ((shift + G)^lam - 1) / lam, log(shift + G) for lam = 0 (Box & Cox 1964, "An analysis of transformations").
+    """Measures of ((shift + G)^lam - 1) / lam, log(shift + G) for lam = 0 (Box & Cox 1964, "An analysis of
+    transformations").
 
-    With the shift of 1 the family holds log(1 + G), which Larsen & Hansen 1995 chose from it (lam = 0), and G itself (lam = 1). Unless it is given, lam is
-    the one of greatest likelihood of a Gaussian, for each data set. Both shift and lam depend on the unit of the loss.
+    With the shift of 1 the family holds log(1 + G), which Larsen & Hansen 1995 chose from it (lam = 0), and G itself
+    (lam = 1). Unless it is given, lam is the one of greatest likelihood of a Gaussian, for each data set. Both shift
+    and lam depend on the unit of the loss.
 
     Args:
       g: Losses, or values [*Q, R].
@@ -161,14 +183,25 @@ def box_cox(g: Rows, lam: float | None = None, shift: float = 1.0) -> BoxCox:
     Returns:
       BoxCox, each number [*Q].
     Raises:
-      ValueError: a failed row, a value that is not finite, fewer than 2 resamplings, a G of -shift or less, or a data set of equal values and no lam.
+      ValueError: a failed row, a value that is not finite, fewer than 2 resamplings, a G of -shift or less, or a data
+        set of equal values and no lam.
     """
     values = _values(g)
     if values.min() + shift <= 0:
-        raise ValueError(f"expected values above {0 - shift:g} for a Box-Cox transform with shift {shift:g}, got {values.min():.6g}; give a larger shift")
+        raise ValueError(
+            f"expected values above {0 - shift:g} for a Box-Cox transform with shift {shift:g}, got "
+            f"{values.min():.6g}; give a larger shift"
+        )
     if lam is None and (np.ptp(values + shift, axis=-1) == 0).any():
-        raise ValueError(f"expected values that differ to estimate the power of a Box-Cox transform, got {values.shape[-1]} equal ones; give lam")
-    best = np.apply_along_axis(scipy.stats.boxcox_normmax, -1, values + shift, method="mle") if lam is None else np.full(values.shape[:-1], float(lam))
+        raise ValueError(
+            "expected values that differ to estimate the power of a Box-Cox transform, got "
+            f"{values.shape[-1]} equal ones; give lam"
+        )
+    best = (
+        np.apply_along_axis(scipy.stats.boxcox_normmax, -1, values + shift, method="mle")
+        if lam is None
+        else np.full(values.shape[:-1], float(lam))
+    )
     power = np.asarray(best, np.float64)[..., None]
     near = shift == 1  # 1 + G would cost a small G its digits
     measures = _measures(scipy.special.boxcox1p(values, power) if near else scipy.special.boxcox(values + shift, power))
@@ -183,9 +216,9 @@ class Ecdf:
 
     Attributes:
       values: the R values of G in rising order, [*Q, R]; the function jumps by 1/R at each.
-      half_width: the band is the function plus and minus this, cut to [0, 1]: Dvoretzky, Kiefer & Wolfowitz's inequality
-        with Massart's constant. It covers the whole function of *all* splits of these data with probability of at least
-        `level`. It does not cover the distribution over other data sets.
+      half_width: the band is the function plus and minus this, cut to [0, 1]: Dvoretzky, Kiefer & Wolfowitz's
+        inequality with Massart's constant. It covers the whole function of *all* splits of these data with probability
+        of at least `level`. It does not cover the distribution over other data sets.
       level: confidence level of the band.
     """
 
@@ -210,7 +243,9 @@ class Ecdf:
           ValueError: p is not within 0 and 1.
         """
         _require_share(p)
-        return self.values[..., np.searchsorted(self.probability, p)]  # np.quantile is one value off where R * (k / R) rounds up
+        return self.values[
+            ..., np.searchsorted(self.probability, p)
+        ]  # np.quantile is one value off where R * (k / R) rounds up
 
     def fractile_interval(self, p: float) -> tuple[Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
         """Interval of the fractile that follows from the band, each limit [*Q]; infinite where the band does not reach.
@@ -248,7 +283,14 @@ def _require_share(p: float) -> None:
 def _values(g: Rows) -> Float[np.ndarray, "*Q R"]:
     values = np.asarray(g.g if isinstance(g, Losses) else g, np.float64)
     if values.ndim == 0 or values.shape[-1] < 2:
-        raise ValueError(f"expected at least 2 resamplings to describe a distribution, got {values.shape[-1] if values.ndim else 'a single number'}; ask for more resamples, or read losses.g")
+        raise ValueError(
+            "expected at least 2 resamplings to describe a distribution, got "
+            f"{values.shape[-1] if values.ndim else 'a single number'}; "
+            "ask for more resamples, or read losses.g"
+        )
     if not np.isfinite(values).all():
-        raise ValueError(f"expected finite values, got {int((~np.isfinite(values)).sum())} that are not, of {values.size}; leave them out first")
+        raise ValueError(
+            f"expected finite values, got {int((~np.isfinite(values)).sum())} that are not, of "
+            f"{values.size}; leave them out first"
+        )
     return values

@@ -1,4 +1,6 @@
-"""How good an estimator of the generalization error is: the best fraction to leave out, and mean squared errors over data sets."""
+"""How good an estimator of the generalization error is: the best fraction to leave out, and mean squared errors over
+data sets.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,19 +9,21 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from jaxgen.result import Result, point
 from jaxgen.stats.estimate.learning_curve import one_kind
 from jaxgen.stats.rows import every_case, within
 from jaxgen.types import Losses
+from jaxgen.types.result import Result, point
 
 
 def optimal_fraction(n: int, p: int, kurtosis: float = 3.0, form: str = "asymptotic") -> float:
-    """The fraction to leave out for which a hold-out estimate has the least mean squared error, for least squares (Larsen & Hansen 1995, eq. 6).
+    """The fraction to leave out for which a hold-out estimate has the least mean squared error, for least squares
+    (Larsen & Hansen 1995, eq. 6).
 
-    The error of the estimate is noise^4 ((xi - 1) + 4 p / Nt) / (N - Nt) for Nt training cases, to the first order in p / Nt. "asymptotic" is 1 - sqrt(beta / N)
-    with beta = 4p / (xi - 1), where the paper prints 4 p noise^2 / (1 - xi), which is negative. "finite" is the exact minimum of that
-    expression, Nt = (-4p + sqrt(16 p^2 + 4 p N (xi - 1))) / (xi - 1), yet further from "exact" than "asymptotic" for p = 10 and N = 50 to 1000: the orders left out weigh more.
-    "exact" needs no such order: independent Gaussian inputs and noise, by the F law of G.
+    The error of the estimate is noise^4 ((xi - 1) + 4 p / Nt) / (N - Nt) for Nt training cases, to the first order in
+    p / Nt. "asymptotic" is 1 - sqrt(beta / N) with beta = 4p / (xi - 1), where the paper prints 4 p noise^2 / (1 -
+    xi), which is negative. "finite" is the exact minimum of that expression, Nt = (-4p + sqrt(16 p^2 + 4 p N (xi -
+    1))) / (xi - 1), yet further from "exact" than "asymptotic" for p = 10 and N = 50 to 1000: the orders left out
+    weigh more. "exact" needs no such order: independent Gaussian inputs and noise, by the F law of G.
 
     Args:
       n: cases, N.
@@ -31,9 +35,18 @@ def optimal_fraction(n: int, p: int, kurtosis: float = 3.0, form: str = "asympto
     Raises:
       ValueError: a number out of range, too few cases, an unknown form, or "exact" for another kurtosis than 3.
     """
-    if n < 2 or p < 1 or not kurtosis > 1 or form not in ("asymptotic", "finite", "exact") or (form == "exact" and kurtosis != 3):
+    if (
+        n < 2
+        or p < 1
+        or not kurtosis > 1
+        or form not in ("asymptotic", "finite", "exact")
+        or (form == "exact" and kurtosis != 3)
+    ):
         given = f"{n}, {p}, {kurtosis} and {form!r}"
-        raise ValueError(f'expected n of 2 or more, p of 1 or more, kurtosis above 1 (3 for "exact") and form "asymptotic", "finite" or "exact", got {given}; correct these')
+        raise ValueError(
+            'expected n of 2 or more, p of 1 or more, kurtosis above 1 (3 for "exact") and form '
+            f'"asymptotic", "finite" or "exact", got {given}; correct these'
+        )
     excess = kurtosis - 1
     if form == "exact":
         train = np.arange(p + 4, n)
@@ -41,9 +54,16 @@ def optimal_fraction(n: int, p: int, kurtosis: float = 3.0, form: str = "asympto
         error = (1 + 2 * mean + square) / (n - train)
         train = train[np.argmin(error)] if len(train) else n
     else:
-        train = np.sqrt(4 * p / excess * n) if form == "asymptotic" else (-4 * p + np.sqrt(16 * p**2 + 4 * p * n * excess)) / excess
+        train = (
+            np.sqrt(4 * p / excess * n)
+            if form == "asymptotic"
+            else (-4 * p + np.sqrt(16 * p**2 + 4 * p * n * excess)) / excess
+        )
     if train >= n:
-        raise ValueError(f"expected more cases than the best training set has, got n={n} for p={p}, form {form!r}; collect more cases or fit fewer parameters")
+        raise ValueError(
+            f"expected more cases than the best training set has, got n={n} for p={p}, form {form!r}; "
+            "collect more cases or fit fewer parameters"
+        )
     return float(1 - train / n)
 
 
@@ -56,7 +76,8 @@ class Fractions:
       learner: the learner, as code that recreates it.
       fractions: left out, [S], in rising order.
       mean_square_error: of the hold-out estimate at each, [*Q, S].
-      monte_carlo_error: standard error of these that comes from having R splits and not all, [*Q, S]; it says nothing about other data.
+      monte_carlo_error: standard error of these that comes from having R splits and not all, [*Q, S]; it says nothing
+        about other data.
     """
 
     unit: str
@@ -74,34 +95,49 @@ class Fractions:
         """One row per data set and fraction."""
         numbers = np.atleast_2d(self.mean_square_error), np.atleast_2d(self.monte_carlo_error)
         sets, places = np.indices(numbers[0].shape)
-        columns = {"set": sets.ravel(), "fraction": self.fractions[places.ravel()], "mean_square_error": numbers[0].ravel(), "monte_carlo_error": numbers[1].ravel()}
+        columns = {
+            "set": sets.ravel(),
+            "fraction": self.fractions[places.ravel()],
+            "mean_square_error": numbers[0].ravel(),
+            "monte_carlo_error": numbers[1].ravel(),
+        }
         return pd.DataFrame(columns).assign(unit=self.unit, learner=self.learner)
 
     def __str__(self) -> str:
-        best = f"best fraction to leave out {float(np.median(self.best)):.4g}{', median of ' + str(len(self.best)) + ' data sets' if np.ndim(self.best) else ''}"
+        several = f", median of {len(self.best)} data sets" if np.ndim(self.best) else ""
+        best = f"best fraction to leave out {float(np.median(self.best)):.4g}{several}"
         frame = self.to_frame().groupby("fraction")[["mean_square_error", "monte_carlo_error"]].median()
-        return f"Hold-out estimates (Larsen & Hansen 1995, eq. 6): {self.unit} of {self.learner}\n  {best}\n{frame.map('{:.4g}'.format).to_string()}"
+        return (
+            "Hold-out estimates (Larsen & Hansen 1995, eq. 6): "
+            f"{self.unit} of {self.learner}\n  {best}\n{frame.map('{:.4g}'.format).to_string()}"
+        )
 
 
 def empirical_fraction(losses: Sequence[Losses]) -> Fractions:
-    """The fraction to leave out for which a hold-out estimate of the error of *its* trained model has the least mean squared error.
+    """The fraction to leave out for which a hold-out estimate of the error of *its* trained model has the least mean
+    squared error.
 
-    Given the trained model its hold-out estimate is unbiased, with the variance of the loss over the number of test cases (Larsen & Hansen 1995, eq. 6); the mean
-    over rows of S^2 / n2 estimates that without a model of the data. It is about one split; the mean of many splits has less variance and is
-    biased towards models trained on fewer cases, for which see `inverse_curve`.
+    Given the trained model its hold-out estimate is unbiased, with the variance of the loss over the number of test
+    cases (Larsen & Hansen 1995, eq. 6); the mean over rows of S^2 / n2 estimates that without a model of the data. It
+    is about one split; the mean of many splits has less variance and is biased towards models trained on fewer cases,
+    for which see `inverse_curve`.
 
     Args:
-      losses: one for each of at least 2 fractions, [*Q, R], of one learner, loss and data, with the losses of all cases; 2 or more test cases in each row.
+      losses: one for each of at least 2 fractions, [*Q, R], of one learner, loss and data, with the losses of all
+        cases; 2 or more test cases in each row.
     Returns:
       Fractions.
     Raises:
-      ValueError: fewer than 2 fractions, failed rows, or losses that do not belong together or have rows with one test case.
+      ValueError: fewer than 2 fractions, failed rows, or losses that do not belong together or have rows with one test
+        case.
     """
     losses = one_kind(losses, 2)[::-1]
     found = []
     for one in losses:
         if one.plan.test_sizes.min() < 2:
-            raise ValueError(f"expected 2 or more test cases in each row, got 1 in some of {one.plan.scheme}; leave out more")
+            raise ValueError(
+                f"expected 2 or more test cases in each row, got 1 in some of {one.plan.scheme}; leave out more"
+            )
         square = within(every_case(one), one.plan) / one.plan.test_sizes
         found.append((square.mean(-1), square.std(-1, ddof=1) / np.sqrt(one.resamples)))
     error, noise = (np.stack(numbers, axis=-1) for numbers in zip(*found, strict=True))
@@ -110,30 +146,41 @@ def empirical_fraction(losses: Sequence[Losses]) -> Fractions:
 
 
 def average_conditional_error(estimates: Float[np.ndarray, " Q"], truths: Float[np.ndarray, " Q"]) -> Result:
-    """ACE, the mean squared difference of an estimator from the error of the model at hand, over Q data sets (Varfis & Corleto 1994, eq. 13).
+    """ACE, the mean squared difference of an estimator from the error of the model at hand, over Q data sets (Varfis &
+    Corleto 1994, eq. 13).
 
     Args:
       estimates: of each data set, [Q].
       truths: true error of the model trained on that data set, [Q].
     Returns:
-      Result, single numbers; its standard error is that of the mean of Q squared differences. Parts: "bias" with its standard error "bias_error", "squared_bias" and "variance",
-      the last two of which add up to the estimate (so the variance has divisor Q).
+      Result, single numbers; its standard error is that of the mean of Q squared differences. Parts: "bias" with its
+      standard error "bias_error", "squared_bias" and "variance", the last two of which add up to the estimate (so the
+      variance has divisor Q).
     Raises:
       ValueError: shapes that differ, fewer than 2 data sets, or a value that is not finite.
     """
     _require_numbers(estimates, truths, same=True)
     differences = estimates - truths
-    return _mean_square(differences, np.std(differences, ddof=1) / np.sqrt(len(differences)), "average conditional error", "eq. 13", "the mean squared error as an estimate of R")
+    return _mean_square(
+        differences,
+        np.std(differences, ddof=1) / np.sqrt(len(differences)),
+        "average conditional error",
+        "eq. 13",
+        "the mean squared error as an estimate of R",
+    )
 
 
 def unconditional_error(estimates: Float[np.ndarray, " Q"], truths: Float[np.ndarray, " P"]) -> Result:
-    """UMSE, the mean squared difference of an estimator from the expected error, over Q data sets (Varfis & Corleto 1994, eq. 14).
+    """UMSE, the mean squared difference of an estimator from the expected error, over Q data sets (Varfis & Corleto
+    1994, eq. 14).
 
-    The expected error is the mean of the P truths and is taken as known in the standard error of the mean square, though not in that of the bias; many truths make it so.
+    The expected error is the mean of the P truths and is taken as known in the standard error of the mean square,
+    though not in that of the bias; many truths make it so.
 
     Args:
       estimates: of each data set, [Q].
-      truths: true errors of models trained on data sets of that size, [P]; if P = Q they are taken for those of the same data sets, else for those of others.
+      truths: true errors of models trained on data sets of that size, [P]; if P = Q they are taken for those of the
+        same data sets, else for those of others.
     Returns:
       Result, as `average_conditional_error`.
     Raises:
@@ -141,21 +188,52 @@ def unconditional_error(estimates: Float[np.ndarray, " Q"], truths: Float[np.nda
     """
     _require_numbers(estimates, truths, same=False)
     apart = np.var(estimates, ddof=1) / len(estimates) + np.var(truths, ddof=1) / len(truths)
-    bias_error = np.sqrt(apart) if len(estimates) != len(truths) else np.std(estimates - truths, ddof=1) / np.sqrt(len(truths))
-    return _mean_square(estimates - truths.mean(), bias_error, "unconditional mean squared error", "eq. 14", "the mean squared error as an estimate of ER")
+    bias_error = (
+        np.sqrt(apart) if len(estimates) != len(truths) else np.std(estimates - truths, ddof=1) / np.sqrt(len(truths))
+    )
+    return _mean_square(
+        estimates - truths.mean(),
+        bias_error,
+        "unconditional mean squared error",
+        "eq. 14",
+        "the mean squared error as an estimate of ER",
+    )
 
 
-def _mean_square(differences: Float[np.ndarray, " Q"], bias_error: float, method: str, equation: str, target: str) -> Result:
+def _mean_square(
+    differences: Float[np.ndarray, " Q"], bias_error: float, method: str, equation: str, target: str
+) -> Result:
     squares, bias = differences**2, differences.mean()
     parts = {"bias": bias, "bias_error": bias_error, "squared_bias": bias**2, "variance": differences.var()}
     parts = {name: np.asarray(value, np.float64) for name, value in parts.items()}
     error = np.asarray(squares.std(ddof=1) / np.sqrt(len(squares)))
-    return point(method, f"Varfis & Corleto 1994, {equation}", target, "squared unit of the estimates", "", np.asarray(squares.mean()), error, parts=parts)
+    return point(
+        method,
+        f"Varfis & Corleto 1994, {equation}",
+        target,
+        "squared unit of the estimates",
+        "",
+        np.asarray(squares.mean()),
+        error,
+        parts=parts,
+    )
 
 
 def _require_numbers(estimates: Float[np.ndarray, " Q"], truths: Float[np.ndarray, " P"], same: bool) -> None:
-    if estimates.ndim != 1 or truths.ndim != 1 or min(len(estimates), len(truths)) < 2 or (same and len(estimates) != len(truths)):
+    if (
+        estimates.ndim != 1
+        or truths.ndim != 1
+        or min(len(estimates), len(truths)) < 2
+        or (same and len(estimates) != len(truths))
+    ):
         wanted = "[Q]" if same else "[P]"
-        raise ValueError(f"expected estimates [Q] and truths {wanted} of 2 or more data sets, got {list(estimates.shape)} and {list(truths.shape)}; give one number per data set")
+        raise ValueError(
+            f"expected estimates [Q] and truths {wanted} of 2 or more data sets, got "
+            f"{list(estimates.shape)} and {list(truths.shape)}; give one number per data set"
+        )
     if not (np.isfinite(estimates).all() and np.isfinite(truths).all()):
-        raise ValueError(f"expected finite numbers, got {int((~np.isfinite(estimates)).sum() + (~np.isfinite(truths)).sum())} that are not; leave out these data sets")
+        raise ValueError(
+            "expected finite numbers, got "
+            f"{int((~np.isfinite(estimates)).sum() + (~np.isfinite(truths)).sum())} that are not; "
+            "leave out these data sets"
+        )

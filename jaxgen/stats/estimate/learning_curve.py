@@ -9,39 +9,46 @@ import pandas as pd
 import scipy.optimize
 from jaxtyping import Float
 
-from jaxgen.result import Result
 from jaxgen.stats.estimate.bootstrap_error import apparent_error
 from jaxgen.stats.rows import every_case, tested
 from jaxgen.stats.spread import Spread, dropped, joined, require_level
 from jaxgen.types import Losses
+from jaxgen.types.result import Result
 
 LEAST, MOST = 0.05, 5.0
 """Limits of the exponent of a power law."""
-HIDDEN = 'the Monte Carlo error of the resamples hides the standard error; ask for more resamples, or for standard_error="cases"'
+HIDDEN = (
+    "the Monte Carlo error of the resamples hides the standard error; "
+    'ask for more resamples, or for standard_error="cases"'
+)
 
 
 def l_alpha(losses: Losses, full: Losses, level: float = 0.95, standard_error: str = "jackknife") -> Result:
-    """L_alpha = L_kN + A_kN - A: the limit of the learning curve from subsets of kN cases, the rest from the apparent error A (Varfis & Corleto 1994, eq. 10).
+    """L_alpha = L_kN + A_kN - A: the limit of the learning curve from subsets of kN cases, the rest from the apparent
+    error A (Varfis & Corleto 1994, eq. 10).
 
     It follows from their laws L_n = a + b/n and A_n = a - b/n, with 2a = L_kN + A_kN.
 
     Args:
-      losses: of random or balanced splits that train on kN cases, 0 < k < 1, [*Q, R], with the losses of all cases. L_kN and A_kN are the means of
-        the test and the training errors of the rows.
+      losses: of random or balanced splits that train on kN cases, 0 < k < 1, [*Q, R], with the losses of all cases.
+        L_kN and A_kN are the means of the test and the training errors of the rows.
       full: of the same learner on `resample.full(N)`, [*Q, 1], with the losses of all cases.
       level: confidence level of the interval, by the normal law.
-      standard_error: "jackknife", over cases and training sets, for random splits; or "cases", that of means over cases as if fits were given, which is too
-        small where the learner varies much with its training set, for any splits. See `l_alpha_beta`.
+      standard_error: "jackknife", over cases and training sets, for random splits; or "cases", that of means over
+        cases as if fits were given, which is too small where the learner varies much with its training set, for any
+        splits. See `l_alpha_beta`.
     Returns:
       Result, each number [*Q]; parts "L" (L_kN), "A" (A_kN), "apparent" (A) and "k".
     Raises:
-      ValueError: losses that do not fit each other or the estimator, failed rows, or splits that the standard error is not made for.
+      ValueError: losses that do not fit each other or the estimator, failed rows, or splits that the standard error is
+        not made for.
     """
     return _varfis_corleto("L_alpha", "eq. 10", losses, full, lambda k: (1.0, 1.0, -1.0), level, standard_error)
 
 
 def l_beta(losses: Losses, full: Losses, level: float = 0.95, standard_error: str = "jackknife") -> Result:
-    """L_beta = A + k (L_kN - A_kN): the apparent error and the slope of the learning curve from subsets of kN cases (Varfis & Corleto 1994, eq. 11).
+    """L_beta = A + k (L_kN - A_kN): the apparent error and the slope of the learning curve from subsets of kN cases
+    (Varfis & Corleto 1994, eq. 11).
 
     Args:
       losses, full, level, standard_error: as for `l_alpha`.
@@ -54,16 +61,18 @@ def l_beta(losses: Losses, full: Losses, level: float = 0.95, standard_error: st
 
 
 def l_alpha_beta(losses: Losses, level: float = 0.95, standard_error: str = "jackknife") -> Result:
-    """L_alpha_beta = ((1 - k) A_kN + (1 + k) L_kN) / 2: the learning curve from subsets of kN cases alone (Varfis & Corleto 1994, eq. 12).
+    """L_alpha_beta = ((1 - k) A_kN + (1 + k) L_kN) / 2: the learning curve from subsets of kN cases alone (Varfis &
+    Corleto 1994, eq. 12).
 
     It is the mean of L_alpha and L_beta, in which the apparent error of the full fit cancels.
 
-    The paper has no standard error. "jackknife" leaves each case out: a mean over splits into m trained and the other cases is a U-statistic, of order
-    m for A_kN and m + 1 for L_kN, so that its value without case i follows from the rows in which i is trained on and in which it is tested. From the
-    squares the expected Monte Carlo noise of the R rows is subtracted; NaN with a note where nothing is left. The apparent error of the full fit, in
-    L_alpha and L_beta, is taken without case i to first order, which needs a learner that minimises this loss. "jackknife" errs to the safe side, the
-    more the smaller the fraction left out; "cases" errs to the other (ordinary least squares, N = 100, 10 inputs, k = 1/2, 500 rows: on average 0.18
-    and 0.14, where the true standard deviation is 0.155).
+    The paper has no standard error. "jackknife" leaves each case out: a mean over splits into m trained and the other
+    cases is a U-statistic, of order m for A_kN and m + 1 for L_kN, so that its value without case i follows from the
+    rows in which i is trained on and in which it is tested. From the squares the expected Monte Carlo noise of the R
+    rows is subtracted; NaN with a note where nothing is left. The apparent error of the full fit, in L_alpha and
+    L_beta, is taken without case i to first order, which needs a learner that minimises this loss. "jackknife" errs to
+    the safe side, the more the smaller the fraction left out; "cases" errs to the other (ordinary least squares, N =
+    100, 10 inputs, k = 1/2, 500 rows: on average 0.18 and 0.14, where the true standard deviation is 0.155).
 
     Args:
       losses, level, standard_error: as for `l_alpha`.
@@ -72,10 +81,14 @@ def l_alpha_beta(losses: Losses, level: float = 0.95, standard_error: str = "jac
     Raises:
       ValueError: as `l_alpha`.
     """
-    return _varfis_corleto("L_alpha_beta", "eq. 12", losses, None, lambda k: ((1 + k) / 2, (1 - k) / 2, 0.0), level, standard_error)
+    return _varfis_corleto(
+        "L_alpha_beta", "eq. 12", losses, None, lambda k: ((1 + k) / 2, (1 - k) / 2, 0.0), level, standard_error
+    )
 
 
-def _varfis_corleto(name: str, equation: str, losses: Losses, full: Losses | None, weights: Callable, level: float, standard_error: str) -> Result:
+def _varfis_corleto(
+    name: str, equation: str, losses: Losses, full: Losses | None, weights: Callable, level: float, standard_error: str
+) -> Result:
     """The sum of L_kN, A_kN and A with the weights that belong to k."""
     _require_splits(losses, standard_error)
     k = float(losses.plan.train_sizes.mean() / losses.plan.n)
@@ -89,7 +102,16 @@ def _varfis_corleto(name: str, equation: str, losses: Losses, full: Losses | Non
         estimate = estimate + of_all * parts["apparent"]
         influence = influence._replace(cases=influence.cases + of_all * _influence_on_apparent(full, standard_error))
     variance = np.sum(influence.cases**2, axis=-1) - influence.noise
-    return _interval((name, f"Varfis & Corleto 1994, {equation}", "ER"), f"{losses.loss} loss", losses.learner, estimate, variance, level, parts, dropped(losses))
+    return _interval(
+        (name, f"Varfis & Corleto 1994, {equation}", "ER"),
+        f"{losses.loss} loss",
+        losses.learner,
+        estimate,
+        variance,
+        level,
+        parts,
+        dropped(losses),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +128,8 @@ class Curve:
       error: mean test error at these sizes, [*Q, S].
       standard_error: of `error`, [*Q, S]; NaN where Monte Carlo noise hides it.
       parameters: of the law error = a + b n^-c, [*Q, 3]: a, b, c; c = 1 for `inverse_curve`.
-      covariance: of the parameters, [*Q, 3, 3]; errors at different sizes are correlated, since they have cases in common, and it allows for that.
+      covariance: of the parameters, [*Q, 3, 3]; errors at different sizes are correlated, since they have cases in
+        common, and it allows for that.
       note: what to beware of; empty if nothing.
     """
 
@@ -133,42 +156,72 @@ class Curve:
         """
         size = float(self.cases if n is None else n)
         if not size > 0:
-            raise ValueError(f"expected a number of training cases above 0, got {n}; give one, or None for all {self.cases} cases")
+            raise ValueError(
+                f"expected a number of training cases above 0, got {n}; give one, or None for all {self.cases} cases"
+            )
         estimate, slope = _law(self.parameters, size), _slope(self.parameters, size)
         variance = np.einsum("...p,...pq,...q->...", slope, self.covariance, slope)
-        far = "" if self.sizes.min() <= size <= max(self.cases, self.sizes.max()) else f"{size:g} cases are beyond the data; the law is not known to hold there"
+        far = (
+            ""
+            if self.sizes.min() <= size <= max(self.cases, self.sizes.max())
+            else f"{size:g} cases are beyond the data; the law is not known to hold there"
+        )
         note = joined(far, self.note)
-        return _interval((self.method, self.source, f"ER at {size:g} training cases"), self.unit, self.learner, estimate, np.asarray(variance), level, {}, note)
+        return _interval(
+            (self.method, self.source, f"ER at {size:g} training cases"),
+            self.unit,
+            self.learner,
+            estimate,
+            np.asarray(variance),
+            level,
+            {},
+            note,
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """One row per data set and size."""
         numbers = np.atleast_2d(self.error), np.atleast_2d(self.standard_error)
         sets, sizes = np.indices(numbers[0].shape)
-        columns = {"set": sets.ravel(), "size": self.sizes[sizes.ravel()], "error": numbers[0].ravel(), "standard_error": numbers[1].ravel()}
+        columns = {
+            "set": sets.ravel(),
+            "size": self.sizes[sizes.ravel()],
+            "error": numbers[0].ravel(),
+            "standard_error": numbers[1].ravel(),
+        }
         fitted = {name: np.atleast_2d(self.parameters)[sets.ravel(), i] for i, name in enumerate("abc")}
         return pd.DataFrame(columns | fitted).assign(method=self.method, unit=self.unit, learner=self.learner)
 
     def __str__(self) -> str:
         head = f"{self.method} ({self.source}): {self.unit} of {self.learner}"
         if self.error.ndim > 1:
-            body = [f"{len(self.error)} data sets at {len(self.sizes)} sizes, {self.sizes.min():g} to {self.sizes.max():g} training cases"]
+            body = [
+                f"{len(self.error)} data sets at {len(self.sizes)} sizes, {self.sizes.min():g} to "
+                f"{self.sizes.max():g} training cases"
+            ]
         else:
-            body = [f"n = {size:g}: {error:.5g}, standard error {spread:.3g}" for size, error, spread in zip(self.sizes, self.error, self.standard_error, strict=True)]
+            body = [
+                f"n = {size:g}: {error:.5g}, standard error {spread:.3g}"
+                for size, error, spread in zip(self.sizes, self.error, self.standard_error, strict=True)
+            ]
             a, b, c = self.parameters
             body += [f"error = {a:.5g} + {b:.5g} n^-{c:.4g}"]
         return "\n  ".join([head, *body, *([f"note: {self.note}"] if self.note else [])])
 
 
 def inverse_curve(losses: Sequence[Losses], standard_error: str = "jackknife") -> Curve:
-    """The law error = a + b/n through the errors at two or more training sizes (Amari 1993; Varfis & Corleto 1994, eq. 8), by weighted least squares.
+    """The law error = a + b/n through the errors at two or more training sizes (Amari 1993; Varfis & Corleto 1994, eq.
+    8), by weighted least squares.
 
     Args:
-      losses: one for each of at least 2 training sizes, [*Q, R_s], of one learner, loss and data, each of splits drawn by a key of its own.
-      standard_error: "jackknife" or "cases", as for `l_alpha`; the covariance of the sizes is estimated likewise, and weights are the inverse variances.
+      losses: one for each of at least 2 training sizes, [*Q, R_s], of one learner, loss and data, each of splits drawn
+        by a key of its own.
+      standard_error: "jackknife" or "cases", as for `l_alpha`; the covariance of the sizes is estimated likewise, and
+        weights are the inverse variances.
     Returns:
       Curve, whose `at` gives the error at any n.
     Raises:
-      ValueError: fewer than 2 different sizes, or losses that do not belong together, have failed rows, or are not of splits that the standard error is made for.
+      ValueError: fewer than 2 different sizes, or losses that do not belong together, have failed rows, or are not of
+        splits that the standard error is made for.
     """
     points = _points(losses, 2, standard_error)
 
@@ -181,12 +234,15 @@ def inverse_curve(losses: Sequence[Losses], standard_error: str = "jackknife") -
 
 
 def power_curve(losses: Sequence[Losses], standard_error: str = "jackknife") -> Curve:
-    """The law error = a + b n^-c through the errors at three or more training sizes (Cortes, Jackel, Solla, Vapnik & Denker 1994), by weighted least squares.
+    """The law error = a + b n^-c through the errors at three or more training sizes (Cortes, Jackel, Solla, Vapnik &
+    Denker 1994), by weighted least squares.
 
-    The exponent c lies from 0.05 to 5. At such a limit, or where the errors do not fall or rise with n, nothing is known of c and the covariance is NaN.
+    The exponent c lies from 0.05 to 5. At such a limit, or where the errors do not fall or rise with n, nothing is
+    known of c and the covariance is NaN.
 
     Args:
-      losses: one for each of at least 3 training sizes, [*Q, R_s], of one learner, loss and data, each of splits drawn by a key of its own.
+      losses: one for each of at least 3 training sizes, [*Q, R_s], of one learner, loss and data, each of splits drawn
+        by a key of its own.
       standard_error: "jackknife" or "cases", as for `inverse_curve`.
     Returns:
       Curve, whose `at` gives the error at any n.
@@ -198,7 +254,9 @@ def power_curve(losses: Sequence[Losses], standard_error: str = "jackknife") -> 
     ratio = points.sizes / unit
 
     def linear(c, error, scale):
-        return np.append(np.linalg.lstsq(np.stack([np.ones_like(ratio), ratio**-c], -1) / scale[:, None], error / scale)[0], c)
+        return np.append(
+            np.linalg.lstsq(np.stack([np.ones_like(ratio), ratio**-c], -1) / scale[:, None], error / scale)[0], c
+        )
 
     def fit(error, scale):
         def residuals(p):
@@ -207,7 +265,9 @@ def power_curve(losses: Sequence[Losses], standard_error: str = "jackknife") -> 
         starts = (linear(c, error, scale) for c in np.geomspace(LEAST * 1.01, MOST / 1.01, 40))
         start = min(starts, key=lambda p: np.sum(residuals(p) ** 2))
         limits = ([-np.inf, -np.inf, LEAST], [np.inf, np.inf, MOST])
-        found = scipy.optimize.least_squares(residuals, start, "3-point", limits, x_scale="jac", xtol=1e-12, ftol=1e-12, gtol=1e-12)
+        found = scipy.optimize.least_squares(
+            residuals, start, "3-point", limits, x_scale="jac", xtol=1e-12, ftol=1e-12, gtol=1e-12
+        )
         a, b, c = found.x
         return np.array([a, b * unit**c, c])
 
@@ -219,18 +279,49 @@ def _curve(method: str, source: str, losses: Sequence[Losses], points: "_Points"
     s, shape = len(points.sizes), points.error.shape[:-1]
     sets = (points.error.reshape(-1, s), points.scale.reshape(-1, s), points.covariance.reshape(-1, s, s))
     parameters = [fit(error, scale) for error, scale, _ in zip(*sets, strict=True)]
-    covariance = np.array([_sandwich(found, points.sizes, scale, spread, free) for found, (_, scale, spread) in zip(parameters, zip(*sets, strict=True), strict=True)])
+    covariance = np.array(
+        [
+            _sandwich(found, points.sizes, scale, spread, free)
+            for found, (_, scale, spread) in zip(parameters, zip(*sets, strict=True), strict=True)
+        ]
+    )
     unsure = int(np.isnan(covariance).any(axis=(-2, -1)).sum())
-    note = f"the exponent is not determined by the errors{f' in {unsure} of {len(covariance)} data sets' if shape else ''}; ask for more sizes, or use inverse_curve" if unsure else ""
+    note = (
+        "the exponent is not determined by the "
+        f"errors{f' in {unsure} of {len(covariance)} data sets' if shape else ''}; "
+        "ask for more sizes, or use inverse_curve"
+        if unsure
+        else ""
+    )
     variance = np.diagonal(points.covariance, axis1=-2, axis2=-1)
     spread = np.sqrt(np.where(variance < 0, np.nan, variance))
     parameters, covariance = np.reshape(parameters, (*shape, 3)), covariance.reshape(*shape, 3, 3)
     first, note = losses[0], joined(note, *(dropped(one) for one in losses))
-    return Curve(method, source, f"{first.loss} loss", first.learner, first.plan.n, points.sizes, points.error, spread, parameters, covariance, note)
+    return Curve(
+        method,
+        source,
+        f"{first.loss} loss",
+        first.learner,
+        first.plan.n,
+        points.sizes,
+        points.error,
+        spread,
+        parameters,
+        covariance,
+        note,
+    )
 
 
-def _sandwich(parameters: Float[np.ndarray, "3"], sizes: Float[np.ndarray, " S"], scale: Float[np.ndarray, " S"], covariance: Float[np.ndarray, "S S"], free: int) -> Float[np.ndarray, "3 3"]:
-    """Covariance of parameters fitted with weights 1/scale^2 to errors of this covariance; NaN where they are not determined."""
+def _sandwich(
+    parameters: Float[np.ndarray, "3"],
+    sizes: Float[np.ndarray, " S"],
+    scale: Float[np.ndarray, " S"],
+    covariance: Float[np.ndarray, "S S"],
+    free: int,
+) -> Float[np.ndarray, "3 3"]:
+    """Covariance of parameters fitted with weights 1/scale^2 to errors of this covariance; NaN where they are not
+    determined.
+    """
     slope = _slope(parameters, sizes)[:, :free] / scale[:, None]
     at_limit = free == 3 and not LEAST * 1.001 < parameters[2] < MOST / 1.001
     length = np.linalg.norm(slope, axis=0)
@@ -255,7 +346,9 @@ def _slope(parameters: Float[np.ndarray, "*Q 3"], n: Float[np.ndarray, " S"] | f
 
 
 class _Influence(NamedTuple):
-    """What each case contributes to an estimate, [*Q, N]: its variance is the sum of the squares less the Monte Carlo noise in them, [*Q]."""
+    """What each case contributes to an estimate, [*Q, N]: its variance is the sum of the squares less the Monte Carlo
+    noise in them, [*Q].
+    """
 
     cases: Float[np.ndarray, "*Q N"]
     noise: Float[np.ndarray, "*Q"]
@@ -265,7 +358,10 @@ def _influence(losses: Losses, of_test: float, of_training: float, standard_erro
     """Influence on of_test times the mean test error plus of_training times the mean training error of the rows."""
     plan, values, n = losses.plan, every_case(losses), losses.plan.n
     if not (plan.train.any(axis=-2) & plan.test.any(axis=-2)).all():
-        raise ValueError(f"expected every case to be trained on by some row and tested by some, got {plan.scheme}, which has others; ask for more resamples")
+        raise ValueError(
+            f"expected every case to be trained on by some row and tested by some, got {plan.scheme}, "
+            "which has others; ask for more resamples"
+        )
     out = _centred(tested(values, plan))
     if standard_error == "cases":
         within = _centred(tested(values, replace(plan, test=plan.train))) if of_training else 0.0
@@ -300,16 +396,26 @@ def _require_splits(losses: Losses, standard_error: str) -> None:
     if losses.resamples < 2:
         raise ValueError(f"expected at least 2 resamplings, got {losses.resamples}; ask for more resamples")
     if plan.train.max() > 1 or np.any((plan.train > 0) & (plan.test > 0)):
-        raise ValueError(f"expected splits into cases trained on once and cases tested on, got {plan.scheme}; use leave_out or balanced")
+        raise ValueError(
+            f"expected splits into cases trained on once and cases tested on, got {plan.scheme}; "
+            "use leave_out or balanced"
+        )
     if standard_error not in ("jackknife", "cases"):
         raise ValueError(f'expected standard_error "jackknife" or "cases", got {standard_error!r}; choose one of these')
-    regular = plan.train_sizes.min() == plan.train_sizes.max() <= plan.n - 2 and np.array_equal(plan.test, plan.train == 0)
+    regular = plan.train_sizes.min() == plan.train_sizes.max() <= plan.n - 2 and np.array_equal(
+        plan.test, plan.train == 0
+    )
     if standard_error == "jackknife" and (plan.labels or not regular):
-        raise ValueError(f'expected random splits that leave out the same number of cases, at least 2, for the jackknife, got {plan.scheme}; use leave_out, or standard_error="cases"')
+        raise ValueError(
+            "expected random splits that leave out the same number of cases, at least 2, for the "
+            f'jackknife, got {plan.scheme}; use leave_out, or standard_error="cases"'
+        )
 
 
 class _Points(NamedTuple):
-    """Errors at S training sizes in rising order, [*Q, S], their covariance [*Q, S, S], and the scale of their weights [*Q, S]."""
+    """Errors at S training sizes in rising order, [*Q, S], their covariance [*Q, S, S], and the scale of their weights
+    [*Q, S].
+    """
 
     sizes: Float[np.ndarray, " S"]
     error: Float[np.ndarray, "*Q S"]
@@ -324,16 +430,22 @@ def one_kind(losses: Sequence[Losses], least: int) -> list[Losses]:
       losses: of splits, [*Q, R_s] each, with the losses of all cases.
       least: training sizes at least.
     Raises:
-      ValueError: learners, losses or data that differ, sizes that are too few or equal, failed rows, or losses not of splits.
+      ValueError: learners, losses or data that differ, sizes that are too few or equal, failed rows, or losses not of
+        splits.
     """
     if len({(one.learner, one.loss, one.plan.n, one.sets) for one in losses}) > 1:
-        raise ValueError(f"expected one learner, loss and data at all sizes, got {', '.join(map(repr, losses))}; assess all alike")
+        raise ValueError(
+            f"expected one learner, loss and data at all sizes, got {', '.join(map(repr, losses))}; assess all alike"
+        )
     for one in losses:
         _require_splits(one, "cases")
     losses = sorted(losses, key=lambda one: one.plan.train_sizes.mean())
     sizes = [float(one.plan.train_sizes.mean()) for one in losses]
     if len(sizes) < least or len(set(sizes)) < len(sizes):
-        raise ValueError(f"expected losses at {least} or more different training sizes, got sizes {', '.join(f'{size:g}' for size in sizes)}; assess plans that leave out different fractions")
+        raise ValueError(
+            f"expected losses at {least} or more different training sizes, got sizes "
+            f"{', '.join(f'{size:g}' for size in sizes)}; assess plans that leave out different fractions"
+        )
     return losses
 
 
@@ -348,10 +460,24 @@ def _points(losses: Sequence[Losses], least: int, standard_error: str) -> _Point
     covariance = cases @ np.swapaxes(cases, -1, -2) - noise[..., None] * np.eye(len(sizes))
     floor = np.stack([np.sum(_influence(one, 1.0, 0.0, "cases").cases ** 2, axis=-1) for one in losses], axis=-1)
     scale = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), floor))
-    return _Points(sizes, np.stack([one.g.mean(-1) for one in losses], axis=-1), covariance, np.where(scale.min(-1, keepdims=True) > 0, scale, 1.0))
+    return _Points(
+        sizes,
+        np.stack([one.g.mean(-1) for one in losses], axis=-1),
+        covariance,
+        np.where(scale.min(-1, keepdims=True) > 0, scale, 1.0),
+    )
 
 
-def _interval(describe: tuple[str, str, str], unit: str, learner: str, estimate, variance, level: float, parts: dict, note: str = "") -> Result:
+def _interval(
+    describe: tuple[str, str, str],
+    unit: str,
+    learner: str,
+    estimate,
+    variance,
+    level: float,
+    parts: dict,
+    note: str = "",
+) -> Result:
     """Result with a normal interval; NaN where the variance is negative, that is, hidden by Monte Carlo noise."""
     require_level(level)
     hidden = np.asarray(variance < 0)
@@ -360,4 +486,18 @@ def _interval(describe: tuple[str, str, str], unit: str, learner: str, estimate,
     note = joined(note, HIDDEN if hidden.any() else "")
     method, source, target = describe
     parts = {name: np.asarray(value, np.float64) for name, value in parts.items()}
-    return Result(method, source, target, unit, learner, estimate, error, np.full(estimate.shape, np.inf), lower, upper, level, parts, note)
+    return Result(
+        method,
+        source,
+        target,
+        unit,
+        learner,
+        estimate,
+        error,
+        np.full(estimate.shape, np.inf),
+        lower,
+        upper,
+        level,
+        parts,
+        note,
+    )

@@ -1,7 +1,19 @@
-"""Confidence intervals for the generalization error of one learner, from resampled rows, and of one trained model, from its test cases."""
+"""Confidence intervals for the generalization error of one learner, from resampled rows, and of one trained model,
+from its test cases.
+"""
 
 from jaxgen.stats.interval.fixed import bootstrap, clopper_pearson, t, wald, wilson
-from jaxgen.stats.interval.resampling import bouckaert_frank, conservative_z, corrected_t, cross_validation, five_by_two, hold_out, naive_t, nested_cross_validation, recommend
+from jaxgen.stats.interval.resampling import (
+    bouckaert_frank,
+    conservative_z,
+    corrected_t,
+    cross_validation,
+    five_by_two,
+    hold_out,
+    naive_t,
+    nested_cross_validation,
+    recommend,
+)
 
 __all__ = [
     "bootstrap",

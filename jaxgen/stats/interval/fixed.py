@@ -6,10 +6,10 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
-from jaxgen.result import Result
 from jaxgen.stats.rows import cases_of_row
 from jaxgen.stats.spread import Spread, bootstrapped, dropped, independent, joined, require_alternative, require_level
 from jaxgen.types import Losses
+from jaxgen.types.result import Result
 
 Cases = Losses | Float[np.ndarray, "*Q N"]
 """Losses of one row, whose test cases are used, or the losses [*Q, N] of N independent test cases themselves."""
@@ -20,8 +20,8 @@ KINDS = ("percentile", "basic", "bca", "studentised")
 def wald(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> Result:
     """Error rate p with limits p -+ z sqrt(p (1 - p) / N) (Scott & Variyam, "Confidence Intervals").
 
-    It covers too little where N is small or p near 0 or 1, its limits may lie outside [0, 1], and without any error it is [0, 0]:
-    a negative control. Use `wilson`.
+    It covers too little where N is small or p near 0 or 1, its limits may lie outside [0, 1], and without any error it
+    is [0, 0]: a negative control. Use `wilson`.
 
     Args:
       losses: losses of 0 and 1, of one row or [*Q, N].
@@ -30,12 +30,20 @@ def wald(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> 
     Returns:
       Result [*Q].
     Raises:
-      ValueError: a loss that is neither 0 nor 1, several rows, failed rows, rows tested on cases that they were trained on, or a level or alternative out of range.
+      ValueError: a loss that is neither 0 nor 1, several rows, failed rows, rows tested on cases that they were
+        trained on, or a level or alternative out of range.
     """
     cases = _tested(losses, "wald")
     rate = _rate(cases)
     spread = Spread(rate, np.asarray(np.sqrt(rate * (1 - rate) / cases.values.shape[-1])), np.inf)
-    return _result(cases, ("Wald interval", "Scott & Variyam"), spread, *spread.limits(level, alternative), level, "it covers too little where cases or errors are few; use wilson")
+    return _result(
+        cases,
+        ("Wald interval", "Scott & Variyam"),
+        spread,
+        *spread.limits(level, alternative),
+        level,
+        "it covers too little where cases or errors are few; use wilson",
+    )
 
 
 def wilson(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> Result:
@@ -63,7 +71,8 @@ def clopper_pearson(losses: Cases, level: float = 0.95, alternative: str = "two-
       level: confidence level, 0 < level < 1.
       alternative: "two-sided", "greater" (lower limit only) or "less" (upper limit only).
     Returns:
-      Result [*Q]; no standard error, as the interval is not symmetric. Without errors the lower limit is 0, without successes the upper one 1.
+      Result [*Q]; no standard error, as the interval is not symmetric. Without errors the lower limit is 0, without
+      successes the upper one 1.
     Raises:
       ValueError: as `wald`.
     """
@@ -80,18 +89,29 @@ def t(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> Res
     Returns:
       Result [*Q]; the limits are the mean itself where all losses are equal.
     Raises:
-      ValueError: fewer than 2 test cases, several rows, failed rows, rows tested on cases that they were trained on, or a level or alternative out of range.
+      ValueError: fewer than 2 test cases, several rows, failed rows, rows tested on cases that they were trained on,
+        or a level or alternative out of range.
     """
     cases = _tested(losses, "t", least=2)
     spread = independent(cases.values)
-    return _result(cases, ("t interval of the mean loss", "Student 1908"), spread, *spread.limits(level, alternative), level)
+    return _result(
+        cases, ("t interval of the mean loss", "Student 1908"), spread, *spread.limits(level, alternative), level
+    )
 
 
-def bootstrap(losses: Cases, kind: str = "bca", resamples: int = 9999, seed: int = 0, level: float = 0.95, alternative: str = "two-sided") -> Result:
+def bootstrap(
+    losses: Cases,
+    kind: str = "bca",
+    resamples: int = 9999,
+    seed: int = 0,
+    level: float = 0.95,
+    alternative: str = "two-sided",
+) -> Result:
     """Mean loss with bootstrap limits (Efron 1987, "Better bootstrap confidence intervals"; Hall 1988), by SciPy.
 
-    "percentile": fractiles of the means of resamples; "basic": the same, mirrored at the mean; "bca": fractiles corrected for bias and
-    acceleration; "studentised": fractiles of (mean of resample - mean) / (S of resample / sqrt(N)). All data sets share the resamples.
+    "percentile": fractiles of the means of resamples; "basic": the same, mirrored at the mean; "bca": fractiles
+    corrected for bias and acceleration; "studentised": fractiles of (mean of resample - mean) / (S of resample /
+    sqrt(N)). All data sets share the resamples.
 
     Args:
       losses: of one row or [*Q, N], N at least 2.
@@ -101,8 +121,9 @@ def bootstrap(losses: Cases, kind: str = "bca", resamples: int = 9999, seed: int
       level: confidence level, 0 < level < 1.
       alternative: "two-sided", "greater" (lower limit only) or "less" (upper limit only).
     Returns:
-      Result [*Q], its standard error S / sqrt(N); the limits are the mean itself where all losses are equal. A studentised limit is infinite
-      where too many resamples hold one value only, as with losses of 0 and 1 and few errors.
+      Result [*Q], its standard error S / sqrt(N); the limits are the mean itself where all losses are equal. A
+      studentised limit is infinite where too many resamples hold one value only, as with losses of 0 and 1 and few
+      errors.
     Raises:
       ValueError: as `t`; an unknown kind, fewer than 2 resamples, or losses for which BCa has no limits.
     """
@@ -115,18 +136,27 @@ def bootstrap(losses: Cases, kind: str = "bca", resamples: int = 9999, seed: int
     cases = _tested(losses, "bootstrap", least=2)
     spread = independent(cases.values)
     settings = (resamples, seed, level, alternative)
-    with np.errstate(divide="ignore", invalid="ignore"):  # of data without spread, whose limits are documented, or refused
-        limits = _studentised(cases.values, spread, *settings) if kind == "studentised" else bootstrapped(cases.values, np.mean, kind, *settings).confidence_interval
+    with np.errstate(
+        divide="ignore", invalid="ignore"
+    ):  # of data without spread, whose limits are documented, or refused
+        limits = (
+            _studentised(cases.values, spread, *settings)
+            if kind == "studentised"
+            else bootstrapped(cases.values, np.mean, kind, *settings).confidence_interval
+        )
     flat = spread.standard_error == 0
     lower, upper = (np.where(flat & ~np.isinf(end), spread.estimate, end) for end in limits)
     none = int((np.isnan(lower) | np.isnan(upper)).sum())
     if none:
         raise ValueError(
-            f"expected losses whose resamples have means on both sides of the mean, got {none} data sets without, for which BCa has no limits; use kind='percentile' or t"
+            f"expected losses whose resamples have means on both sides of the mean, got {none} data sets "
+            "without, for which BCa has no limits; use kind='percentile' or t"
         )
     name = {"bca": "BCa", "studentised": "studentised"}.get(kind, kind)
     source = {"percentile": "Efron 1979", "basic": "Hall 1988", "bca": "Efron 1987", "studentised": "Hall 1988"}[kind]
-    return _result(cases, (f"{name} bootstrap of the mean loss", source), spread._replace(df=np.nan), lower, upper, level)
+    return _result(
+        cases, (f"{name} bootstrap of the mean loss", source), spread._replace(df=np.nan), lower, upper, level
+    )
 
 
 class _Tested(NamedTuple):
@@ -141,12 +171,17 @@ class _Tested(NamedTuple):
 
 def _tested(losses: Cases, method: str, least: int = 1) -> _Tested:
     """The test cases, at least so many."""
-    cases = _of_row(losses, method) if isinstance(losses, Losses) else _Tested(np.asarray(losses, np.float64), "loss", "", "R of the given model", "")
+    cases = (
+        _of_row(losses, method)
+        if isinstance(losses, Losses)
+        else _Tested(np.asarray(losses, np.float64), "loss", "", "R of the given model", "")
+    )
     shape = cases.values.shape
     if not shape or shape[-1] < least or not np.isfinite(cases.values).all():
         trouble = "one that is not finite" if shape and shape[-1] >= least else f"shape {list(shape)}"
         raise ValueError(
-            f"expected finite losses [*Q, N] of at least {least} test case{'s' * (least > 1)} for {method}, got {trouble}; test on more cases, or leave out what is not a number"
+            f"expected finite losses [*Q, N] of at least {least} test case{'s' * (least > 1)} for "
+            f"{method}, got {trouble}; test on more cases, or leave out what is not a number"
         )
     return cases
 
@@ -155,7 +190,10 @@ def _of_row(losses: Losses, method: str) -> _Tested:
     """The test cases of the only row."""
     if losses.resamples != 1:
         remedy = "take a plan of one split, or a method of jaxgen.stats.interval for resampled rows"
-        raise ValueError(f"expected one row, tested on cases of its own, for {method}, got {losses.resamples} ({losses.plan.scheme}); {remedy}")
+        raise ValueError(
+            f"expected one row, tested on cases of its own, for {method}, got {losses.resamples} "
+            f"({losses.plan.scheme}); {remedy}"
+        )
     target = f"R of the model trained on the {int(losses.plan.train_sizes.flat[0])} training cases"
     return _Tested(cases_of_row(losses), f"{losses.loss} loss", losses.learner, target, dropped(losses))
 
@@ -163,7 +201,10 @@ def _of_row(losses: Losses, method: str) -> _Tested:
 def _rate(cases: _Tested) -> Float[np.ndarray, "*Q"]:
     other = cases.values[~np.isin(cases.values, (0, 1))]
     if other.size:
-        raise ValueError(f"expected losses of 0 and 1 for an error rate, got {other[0]:.6g} ({cases.unit}); use the loss zero_one, or t for other losses")
+        raise ValueError(
+            f"expected losses of 0 and 1 for an error rate, got {other[0]:.6g} ({cases.unit}); "
+            "use the loss zero_one, or t for other losses"
+        )
     return np.asarray(cases.values.mean(-1))
 
 
@@ -174,14 +215,18 @@ def _binomial(losses: Cases, scipy_name: str, describe: tuple[str, str], level: 
     cases = _tested(losses, describe[0])
     rate, n = _rate(cases), cases.values.shape[-1]
     errors, where = np.unique(np.rint(rate * n).astype(int), return_inverse=True)
-    ends = np.array([scipy.stats.binomtest(int(k), n, alternative=alternative).proportion_ci(level, scipy_name) for k in errors])
+    ends = np.array(
+        [scipy.stats.binomtest(int(k), n, alternative=alternative).proportion_ci(level, scipy_name) for k in errors]
+    )
     lower, upper = (np.asarray(ends[where.reshape(rate.shape), side]) for side in (0, 1))
     lower = np.full_like(rate, -np.inf) if alternative == "less" else lower
     upper = np.full_like(rate, np.inf) if alternative == "greater" else upper
     return _result(cases, describe, Spread(rate, np.full_like(rate, np.nan), np.nan), lower, upper, level)
 
 
-def _studentised(cases: Float[np.ndarray, "*Q N"], spread: Spread, resamples: int, seed: int, level: float, alternative: str):
+def _studentised(
+    cases: Float[np.ndarray, "*Q N"], spread: Spread, resamples: int, seed: int, level: float, alternative: str
+):
     """Limits mean - fractile * S / sqrt(N), each [*Q], of the fractiles of the pivot."""
 
     def pivot(sample, axis):
@@ -198,7 +243,20 @@ def _studentised(cases: Float[np.ndarray, "*Q N"], spread: Spread, resamples: in
     return lower, upper
 
 
-def _result(cases: _Tested, describe: tuple[str, str], spread: Spread, lower, upper, level: float, note: str = "") -> Result:
+def _result(
+    cases: _Tested, describe: tuple[str, str], spread: Spread, lower, upper, level: float, note: str = ""
+) -> Result:
     df = np.full(spread.estimate.shape, float(spread.df))
     ends = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
-    return Result(*describe, cases.target, cases.unit, cases.learner, spread.estimate, spread.standard_error, df, *ends, level=level, note=joined(note, cases.note))
+    return Result(
+        *describe,
+        cases.target,
+        cases.unit,
+        cases.learner,
+        spread.estimate,
+        spread.standard_error,
+        df,
+        *ends,
+        level=level,
+        note=joined(note, cases.note),
+    )

@@ -1,15 +1,27 @@
-"""Confidence intervals for the generalization error of one learner, from resampled rows; those for one trained model are in `fixed.py`."""
+"""Confidence intervals for the generalization error of one learner, from resampled rows; those for one trained model
+are in `fixed.py`.
+"""
 
 from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from jaxgen.result import Result
 from jaxgen.stats.interval import fixed
 from jaxgen.stats.rows import divisions, every_case, not_folds, overlap, span, suited, ten_halves, tested, within
-from jaxgen.stats.spread import Spread, all_pairs, as_result, caution, corrected, independent, joined, require_alternative, require_level
+from jaxgen.stats.spread import (
+    Spread,
+    all_pairs,
+    as_result,
+    caution,
+    corrected,
+    independent,
+    joined,
+    require_alternative,
+    require_level,
+)
 from jaxgen.types import Losses, Plan
+from jaxgen.types.result import Result
 
 TARGETS = ("R", "ER", "the k-fold test error")
 
@@ -17,8 +29,8 @@ TARGETS = ("R", "ER", "the k-fold test error")
 def hold_out(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
     """The interval of one split: Wilson's where all losses are 0 or 1, else Student's t of the mean loss.
 
-    It is about the model that was trained on the training cases of the split. A model that is then trained on all cases is
-    another one, for which this interval is not valid (Bates, Hastie & Tibshirani 2024).
+    It is about the model that was trained on the training cases of the split. A model that is then trained on all
+    cases is another one, for which this interval is not valid (Bates, Hastie & Tibshirani 2024).
 
     Args:
       losses: of one row, [*Q, 1], with the losses of cases.
@@ -27,7 +39,8 @@ def hold_out(losses: Losses, level: float = 0.95, alternative: str = "two-sided"
     Returns:
       Result [*Q].
     Raises:
-      ValueError: several rows, failed rows, fewer than 2 test cases, a row tested on cases that it was trained on, or a level or alternative out of range.
+      ValueError: several rows, failed rows, fewer than 2 test cases, a row tested on cases that it was trained on, or
+        a level or alternative out of range.
     """
     used = np.broadcast_to(losses.plan.test > 0, every_case(losses).shape)
     rule = fixed.wilson if np.isin(every_case(losses)[used], (0, 1)).all() else fixed.t
@@ -36,9 +49,11 @@ def hold_out(losses: Losses, level: float = 0.95, alternative: str = "two-sided"
 
 
 def naive_t(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
-    """Mean of G -+ t S / sqrt(R), as if rows were independent: "mean and standard error" of resamplings. A negative control.
+    """Mean of G -+ t S / sqrt(R), as if rows were independent: "mean and standard error" of resamplings. A negative
+    control.
 
-    It is right only where rows share neither training nor test cases. Otherwise its width goes to 0 as R grows, and its coverage with it.
+    It is right only where rows share neither training nor test cases. Otherwise its width goes to 0 as R grows, and
+    its coverage with it.
 
     Args:
       losses: R rows, [*Q, R].
@@ -49,15 +64,28 @@ def naive_t(losses: Losses, level: float = 0.95, alternative: str = "two-sided")
     Raises:
       ValueError: fewer than 2 rows, failed rows, or a level or alternative out of range.
     """
-    note = "a negative control: the resamplings share cases, so this interval covers far too little, the less the more resamples; use corrected_t" if overlap(losses.plan) else ""
-    return as_result(independent(_rows(losses)), ("naive t interval", "Larsen & Hansen 1995, eq. 9", _expected(losses.plan)), losses, level, alternative, note)
+    note = (
+        "a negative control: the resamplings share cases, so this interval covers far too little, "
+        "the less the more resamples; use corrected_t"
+        if overlap(losses.plan)
+        else ""
+    )
+    return as_result(
+        independent(_rows(losses)),
+        ("naive t interval", "Larsen & Hansen 1995, eq. 9", _expected(losses.plan)),
+        losses,
+        level,
+        alternative,
+        note,
+    )
 
 
 def corrected_t(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
-    """Mean of G -+ t sqrt((1/R + n2/n1) S^2), with R - 1 degrees of freedom (Nadeau & Bengio 2003, "Inference for the generalization error").
+    """Mean of G -+ t sqrt((1/R + n2/n1) S^2), with R - 1 degrees of freedom (Nadeau & Bengio 2003, "Inference for the
+    generalization error").
 
-    The correlation of rows is taken to be n2 / (n1 + n2), which is an assumption and no estimate: none without bias exists from one set of splits.
-    As R grows the standard error approaches sqrt(n2/n1) S, its floor, and not 0.
+    The correlation of rows is taken to be n2 / (n1 + n2), which is an assumption and no estimate: none without bias
+    exists from one set of splits. As R grows the standard error approaches sqrt(n2/n1) S, its floor, and not 0.
 
     Args:
       losses: R random splits, or (repeated) k-fold, [*Q, R].
@@ -66,16 +94,19 @@ def corrected_t(losses: Losses, level: float = 0.95, alternative: str = "two-sid
     Returns:
       Result [*Q]; part "floor" is the standard error of infinitely many resamples.
     Raises:
-      ValueError: fewer than 2 rows, failed rows, a level or alternative out of range, or a plan that the correction is not made for:
-        bootstrap counts, test cases that were trained on, instances of a DELVE task, rows of several kinds, or rows that share no case.
+      ValueError: fewer than 2 rows, failed rows, a level or alternative out of range, or a plan that the correction is
+        not made for: bootstrap counts, test cases that were trained on, instances of a DELVE task, rows of several
+        kinds, or rows that share no case.
     """
     return _corrected(losses, ("corrected resampled t interval", "Nadeau & Bengio 2003"), level, alternative)
 
 
 def bouckaert_frank(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
-    """The corrected t interval of r times k folds, with k r - 1 degrees of freedom (Bouckaert & Frank 2004, "Evaluating the replicability").
+    """The corrected t interval of r times k folds, with k r - 1 degrees of freedom (Bouckaert & Frank 2004,
+    "Evaluating the replicability").
 
-    The same numbers as `corrected_t`, where n2/n1 = 1/(k - 1). Ten times ten folds are recommended; a single run of k folds is very conservative.
+    The same numbers as `corrected_t`, where n2/n1 = 1/(k - 1). Ten times ten folds are recommended; a single run of k
+    folds is very conservative.
 
     Args:
       losses: of (repeated) k-fold, [*Q, R], R = k r.
@@ -88,16 +119,25 @@ def bouckaert_frank(losses: Losses, level: float = 0.95, alternative: str = "two
     """
     got = _corrected(losses, ("corrected repeated k-fold t interval", "Bouckaert & Frank 2004"), level, alternative)
     if trouble := not_folds(losses.plan):
-        raise ValueError(f"expected repeats of folds that test every case once, got {losses.plan.scheme}: {trouble}; use corrected_t for random splits, or k_fold")
-    once = "a single run of folds, for which this interval is very conservative" if divisions(losses.plan).max() == 0 else ""
+        raise ValueError(
+            f"expected repeats of folds that test every case once, got {losses.plan.scheme}: {trouble}; "
+            "use corrected_t for random splits, or k_fold"
+        )
+    once = (
+        "a single run of folds, for which this interval is very conservative"
+        if divisions(losses.plan).max() == 0
+        else ""
+    )
     return replace(got, note=joined(got.note, once))
 
 
 def conservative_z(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
-    """Mean of G over splits of all data, with a variance from pairs of disjoint halves (Nadeau & Bengio 2003, "Inference for the generalization error").
+    """Mean of G over splits of all data, with a variance from pairs of disjoint halves (Nadeau & Bengio 2003,
+    "Inference for the generalization error").
 
-    sigma^2 = sum over the M pairs of (mean of one half - mean of the other)^2 / 2M. Its expectation is the variance of the mean for
-    training sets of floor(n/2) - n2 cases, which is greater than that for n - n2: so the interval covers too much rather than too little.
+    sigma^2 = sum over the M pairs of (mean of one half - mean of the other)^2 / 2M. Its expectation is the variance of
+    the mean for training sets of floor(n/2) - n2 cases, which is greater than that for n - n2: so the interval covers
+    too much rather than too little.
 
     Args:
       losses: of `resample.paired_halves`, [*Q, R].
@@ -110,25 +150,45 @@ def conservative_z(losses: Losses, level: float = 0.95, alternative: str = "two-
     """
     plan = losses.plan
     if not {"pair", "half"} <= set(plan.labels):
-        raise ValueError(f"expected splits of all data and of pairs of halves, got {plan.scheme}; use resample.paired_halves")
+        raise ValueError(
+            f"expected splits of all data and of pairs of halves, got {plan.scheme}; use resample.paired_halves"
+        )
     pair, half, g = plan.labels["pair"], plan.labels["half"], losses.g
     parts = [[(pair == m) & (half == h) for h in (0, 1)] for m in range(pair.max() + 1)]
     if len({int(rows.sum()) for rows in [pair == -1, *(rows for two in parts for rows in two)]}) != 1:
-        raise ValueError(f"expected as many rows of every half as of all data, got unequal numbers ({plan.scheme}); assess the whole plan, without rows left out")
+        raise ValueError(
+            f"expected as many rows of every half as of all data, got unequal numbers ({plan.scheme}); "
+            "assess the whole plan, without rows left out"
+        )
     means = np.stack([np.stack([g[..., rows].mean(-1) for rows in two], axis=-1) for two in parts], axis=-2)
     variance = np.square(means[..., 0] - means[..., 1]).mean(-1) / 2
     spread = Spread(np.asarray(g[..., pair == -1].mean(-1)), np.asarray(np.sqrt(variance)), np.inf)
-    describe = ("conservative Z interval", "Nadeau & Bengio 2003", f"ER for training sets of {span(plan.train_sizes[..., pair == -1])} cases")
-    return as_result(spread, describe, losses, level, alternative, f"{len(parts)} pairs of halves: the width varies by itself, use ten or more" if len(parts) < 10 else "")
+    describe = (
+        "conservative Z interval",
+        "Nadeau & Bengio 2003",
+        f"ER for training sets of {span(plan.train_sizes[..., pair == -1])} cases",
+    )
+    return as_result(
+        spread,
+        describe,
+        losses,
+        level,
+        alternative,
+        f"{len(parts)} pairs of halves: the width varies by itself, use ten or more" if len(parts) < 10 else "",
+    )
 
 
-def cross_validation(losses: Losses, variance: str = "all-pairs", level: float = 0.95, alternative: str = "two-sided") -> Result:
-    """Mean loss of cases, each of the model that was not trained on it, -+ z sigma / sqrt(n) (Bayle, Bayle, Janson & Mackey 2020).
+def cross_validation(
+    losses: Losses, variance: str = "all-pairs", level: float = 0.95, alternative: str = "two-sided"
+) -> Result:
+    """Mean loss of cases, each of the model that was not trained on it, -+ z sigma / sqrt(n) (Bayle, Bayle, Janson &
+    Mackey 2020).
 
-    "all-pairs": sigma^2 is the variance of the n losses; "within": the mean over folds of their variance inside the fold, divisor its size - 1.
-    The central limit theorem behind it needs a stable learner, and is about the mean risk of the k models that were trained: for R or
-    ER it covers too little where n is small or the learner is not stable. With repeats the losses of each case are averaged
-    (the paper has one run; the same limit holds, since the stable part of a loss does not depend on the division: derived, not printed).
+    "all-pairs": sigma^2 is the variance of the n losses; "within": the mean over folds of their variance inside the
+    fold, divisor its size - 1. The central limit theorem behind it needs a stable learner, and is about the mean risk
+    of the k models that were trained: for R or ER it covers too little where n is small or the learner is not stable.
+    With repeats the losses of each case are averaged (the paper has one run; the same limit holds, since the stable
+    part of a loss does not depend on the division: derived, not printed).
 
     Args:
       losses: of (repeated) k-fold or leave-one-out, [*Q, R], with the losses of cases.
@@ -138,27 +198,42 @@ def cross_validation(losses: Losses, variance: str = "all-pairs", level: float =
     Returns:
       Result [*Q], normal law.
     Raises:
-      ValueError: the rows are no whole repeats of folds that test every case once, "within" for folds of one case, only means of rows were kept,
-        failed rows, or a variance, level or alternative out of range.
+      ValueError: the rows are no whole repeats of folds that test every case once, "within" for folds of one case,
+        only means of rows were kept, failed rows, or a variance, level or alternative out of range.
     """
     if variance not in ("all-pairs", "within"):
         raise ValueError(f"expected the variance all-pairs or within, got {variance!r}; choose one of them")
     plan, values = losses.plan, every_case(losses)
     if trouble := not_folds(plan):
-        raise ValueError(f"expected folds that test every case once, trained on all others, got {plan.scheme}: {trouble}; use k_fold or leave_one_out")
+        raise ValueError(
+            f"expected folds that test every case once, trained on all others, got {plan.scheme}: "
+            f"{trouble}; use k_fold or leave_one_out"
+        )
     spread = all_pairs(tested(values, plan))
     if variance == "within":
         if plan.test_sizes.min() < 2:
-            raise ValueError(f"expected at least 2 cases in every fold for the variance within folds, got 1 ({plan.scheme}); use all-pairs, or fewer folds")
+            raise ValueError(
+                "expected at least 2 cases in every fold for the variance within folds, got 1 "
+                f"({plan.scheme}); use all-pairs, or fewer folds"
+            )
         spread = spread._replace(standard_error=np.asarray(np.sqrt(within(values, plan).mean(-1) / plan.n)))
     describe = (f"cross-validation interval, {variance} variance", "Bayle et al. 2020", "the k-fold test error")
-    return as_result(spread, describe, losses, level, alternative, "not about R or ER, for which it covers too little where cases are few or the learner is not stable")
+    return as_result(
+        spread,
+        describe,
+        losses,
+        level,
+        alternative,
+        "not about R or ER, for which it covers too little where cases are few or the learner is not stable",
+    )
 
 
 def five_by_two(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
-    """The interval that inverts the 5 x 2 t statistic: first of the ten errors -+ t_5 sqrt(mean of s_i^2) (Dietterich 1998, "Approximate statistical tests").
+    """The interval that inverts the 5 x 2 t statistic: first of the ten errors -+ t_5 sqrt(mean of s_i^2) (Dietterich
+    1998, "Approximate statistical tests").
 
-    s_i^2 = sum over the two halves of (p_if - mean of p_i)^2. Its centre is one error of ten, as in the statistic; the mean of the ten is among the parts.
+    s_i^2 = sum over the two halves of (p_if - mean of p_i)^2. Its centre is one error of ten, as in the statistic; the
+    mean of the ten is among the parts.
 
     Args:
       losses: of `resample.five_by_two`, [*Q, 10].
@@ -173,18 +248,32 @@ def five_by_two(losses: Losses, level: float = 0.95, alternative: str = "two-sid
     p = ten_halves(losses.g, plan)
     variance = np.square(p - p.mean(-1, keepdims=True)).sum(-1).mean(-1)
     spread = Spread(np.asarray(p[..., 0, 0]), np.asarray(np.sqrt(variance)), 5)
-    note = "half of the cases train: biased for R where the learning curve is steep; wide, and unreliable in small samples"
-    return as_result(spread, ("5 x 2 cross-validation t interval", "Dietterich 1998", _expected(plan)), losses, level, alternative, note, {"mean": np.asarray(losses.g.mean(-1))})
+    note = (
+        "half of the cases train: biased for R where the learning curve is steep; wide, and unreliable in small samples"
+    )
+    return as_result(
+        spread,
+        ("5 x 2 cross-validation t interval", "Dietterich 1998", _expected(plan)),
+        losses,
+        level,
+        alternative,
+        note,
+        {"mean": np.asarray(losses.g.mean(-1))},
+    )
 
 
-def nested_cross_validation(losses: Losses, bias: str = "authors", level: float = 0.95, alternative: str = "two-sided") -> Result:
-    """Nested cross-validation (Bates, Hastie & Tibshirani 2024, "Cross-validation: what does it estimate", algorithm 1).
+def nested_cross_validation(
+    losses: Losses, bias: str = "authors", level: float = 0.95, alternative: str = "two-sided"
+) -> Result:
+    """Nested cross-validation (Bates, Hastie & Tibshirani 2024, "Cross-validation: what does it estimate", algorithm
+    1).
 
-    Without fold k, the inner errors e_in of the cases of every other fold j are those of the model trained without both, and the outer errors
-    e_out those of fold k by the model trained without it alone. MSE = mean of (mean e_in - mean e_out)^2 - var(e_out) / |fold|, over k and
-    repeats; standard error sqrt((K-1)/K max(MSE, 0)), but at least s / sqrt(n), and at most sqrt(K) times that, s the deviation of all e_in.
-    The bias of the mean of e_in is (1 + c) (mean e_in - mean e_out), c = ((K-2)/K)^1.5 in the authors' package and (K-2)/K in mlr3inferr.
-    The cross-validation error in it is that of the same divisions; the authors' package makes new ones.
+    Without fold k, the inner errors e_in of the cases of every other fold j are those of the model trained without
+    both, and the outer errors e_out those of fold k by the model trained without it alone. MSE = mean of (mean e_in -
+    mean e_out)^2 - var(e_out) / |fold|, over k and repeats; standard error sqrt((K-1)/K max(MSE, 0)), but at least s /
+    sqrt(n), and at most sqrt(K) times that, s the deviation of all e_in. The bias of the mean of e_in is (1 + c) (mean
+    e_in - mean e_out), c = ((K-2)/K)^1.5 in the authors' package and (K-2)/K in mlr3inferr. The cross-validation error
+    in it is that of the same divisions; the authors' package makes new ones.
 
     Args:
       losses: of `resample.nested_pairs`, [*Q, R], with the losses of cases; every fold of two cases at least.
@@ -192,9 +281,11 @@ def nested_cross_validation(losses: Losses, bias: str = "authors", level: float 
       level: confidence level, 0 < level < 1.
       alternative: "two-sided", "greater" (lower limit only) or "less" (upper limit only).
     Returns:
-      Result [*Q], normal law; parts "bias", "mse" (before limits are put to it) and "inflation", standard error / (s / sqrt(n)), from 1 to sqrt(K).
+      Result [*Q], normal law; parts "bias", "mse" (before limits are put to it) and "inflation", standard error / (s /
+      sqrt(n)), from 1 to sqrt(K).
     Raises:
-      ValueError: another plan, rows left out, a fold of one case, only means of rows were kept, failed rows, or a bias, level or alternative out of range.
+      ValueError: another plan, rows left out, a fold of one case, only means of rows were kept, failed rows, or a
+        bias, level or alternative out of range.
     """
     if bias not in ("authors", "mlr3"):
         raise ValueError(f"expected the bias correction authors or mlr3, got {bias!r}; choose one of them")
@@ -205,17 +296,36 @@ def nested_cross_validation(losses: Losses, bias: str = "authors", level: float 
     inner = np.sum(errors, axis=-1, where=~own) / (n - count)
     square = np.sum(np.square(errors - outer[..., None]), axis=-1, where=own) / (count - 1)
     mse = np.mean(np.square(inner - outer) - square / count, axis=(-2, -1))
-    all_inner, all_outer = (np.sum(errors, axis=(-3, -2, -1), where=part) / part.sum((-3, -2, -1)) for part in (~own, own))
-    deviation = np.sum(np.square(errors - all_inner[..., None, None, None]), axis=(-3, -2, -1), where=~own) / ((~own).sum((-3, -2, -1)) - 1)
+    all_inner, all_outer = (
+        np.sum(errors, axis=(-3, -2, -1), where=part) / part.sum((-3, -2, -1)) for part in (~own, own)
+    )
+    deviation = np.sum(np.square(errors - all_inner[..., None, None, None]), axis=(-3, -2, -1), where=~own) / (
+        (~own).sum((-3, -2, -1)) - 1
+    )
     least = np.sqrt(deviation / n)
     error = np.clip(np.sqrt((folds - 1) / folds * np.maximum(mse, 0)), least, np.sqrt(folds) * least)
     correction = (1 + ((folds - 2) / folds) ** (1.5 if bias == "authors" else 1)) * (all_inner - all_outer)
     inflation = np.where(least > 0, error / np.where(least > 0, least, 1), 1.0)
     limited = int(np.sum(np.isclose(inflation, 1) | np.isclose(inflation, np.sqrt(folds))))
-    note = f"the standard error is at its limits{f' in {limited} of {mse.size} data sets' * mse.ndim}, since the MSE is a noisy difference; more repeats help" if limited else ""
-    parts = {name: np.asarray(value) for name, value in {"bias": correction, "mse": mse, "inflation": inflation}.items()}
+    note = (
+        f"the standard error is at its limits{f' in {limited} of {mse.size} data sets' * mse.ndim}, "
+        "since the MSE is a noisy difference; more repeats help"
+        if limited
+        else ""
+    )
+    parts = {
+        name: np.asarray(value) for name, value in {"bias": correction, "mse": mse, "inflation": inflation}.items()
+    }
     describe = ("nested cross-validation", "Bates, Hastie & Tibshirani 2024", "R")
-    return as_result(Spread(np.asarray(all_inner - correction), np.asarray(error), np.inf), describe, losses, level, alternative, note, parts)
+    return as_result(
+        Spread(np.asarray(all_inner - correction), np.asarray(error), np.inf),
+        describe,
+        losses,
+        level,
+        alternative,
+        note,
+        parts,
+    )
 
 
 def recommend(losses: Losses, target: str = "R", level: float = 0.95, alternative: str = "two-sided") -> Result:
@@ -225,13 +335,15 @@ def recommend(losses: Losses, target: str = "R", level: float = 0.95, alternativ
 
     Args:
       losses: [*Q, R].
-      target: "R", the risk of the model trained on the n cases at hand; "ER", its expectation over training sets; or "the k-fold test error".
+      target: "R", the risk of the model trained on the n cases at hand; "ER", its expectation over training sets; or
+        "the k-fold test error".
       level: confidence level, 0 < level < 1.
       alternative: "two-sided", "greater" (lower limit only) or "less" (upper limit only).
     Returns:
       Result [*Q]. Its own target names the number of training cases where that is less than n.
     Raises:
-      ValueError: an unknown target, or a plan from which no interval for this target is known to cover what it should; or as the method that was chosen.
+      ValueError: an unknown target, or a plan from which no interval for this target is known to cover what it should;
+        or as the method that was chosen.
     """
     if target not in TARGETS:
         raise ValueError(f"expected a target among {', '.join(TARGETS)}, got {target!r}; choose one of them")
@@ -243,23 +355,57 @@ def recommend(losses: Losses, target: str = "R", level: float = 0.95, alternativ
 
 
 def _choice(plan: Plan, target: str):
-    """The method for a plan and a target, and the reason: the first line that fits, where no method means that none is known."""
+    """The method for a plan and a target, and the reason: the first line that fits, where no method means that none is
+    known.
+    """
     labels, folds, apart = set(plan.labels), not not_folds(plan), not overlap(plan)
     ordered, dependent = "fold" in labels and "repeat" not in labels, "groups=" in plan.scheme
     table = (
-        (target == TARGETS[2] and folds and not ordered and not dependent, cross_validation, "its central limit theorem is about the k-fold test error"),
-        (target == TARGETS[2], None, "no folds of independent cases that test each of them once; use k_fold without groups, or ask for R or ER"),
+        (
+            target == TARGETS[2] and folds and not ordered and not dependent,
+            cross_validation,
+            "its central limit theorem is about the k-fold test error",
+        ),
+        (
+            target == TARGETS[2],
+            None,
+            "no folds of independent cases that test each of them once; use k_fold without groups, or ask for R or ER",
+        ),
         (plan.test.max() > 1, None, "test cases that count more than once; give test weights of 0 and 1"),
-        (np.any((plan.train > 0) & (plan.test > 0)), None, "rows tested on cases that they were trained on: the apparent error; use leave_out or nested_pairs"),
-        (plan.train.max() > 1, None, "bootstrap samples, which train on about 0.63 n cases: intervals around their out-of-bag and .632+ errors miss R and ER of networks; use leave_out or nested_pairs"),
+        (
+            np.any((plan.train > 0) & (plan.test > 0)),
+            None,
+            "rows tested on cases that they were trained on: the apparent error; use leave_out or nested_pairs",
+        ),
+        (
+            plan.train.max() > 1,
+            None,
+            "bootstrap samples, which train on about 0.63 n cases: "
+            "intervals around their out-of-bag and .632+ errors miss R and ER of networks; "
+            "use leave_out or nested_pairs",
+        ),
         (ordered, None, "blocks of a series, whose cases depend on each other; no interval here allows for that"),
         (plan.resamples == 1, hold_out, "there is one split"),
-        ("first" in labels, nested_cross_validation, "nested cross-validation estimates its own error and corrects its bias: it covers R where plain cross-validation does not"),
+        (
+            "first" in labels,
+            nested_cross_validation,
+            "nested cross-validation estimates its own error and corrects its bias: "
+            "it covers R where plain cross-validation does not",
+        ),
         ("pair" in labels, conservative_z, "pairs of disjoint halves show the variance between data sets"),
         (apart and target == "R", None, "training sets that do not overlap, none of which holds all cases; ask for ER"),
         (apart, naive_t, "rows share neither training nor test cases and so are independent"),
-        ("instance" in labels, None, "training sets that share their test cases; use task_instances with common=False, or leave_out"),
-        (plan.test_sizes.max() == 1, None, "single test cases, from which the dependence of the models cannot be seen; ask for the k-fold test error, or use nested_pairs"),
+        (
+            "instance" in labels,
+            None,
+            "training sets that share their test cases; use task_instances with common=False, or leave_out",
+        ),
+        (
+            plan.test_sizes.max() == 1,
+            None,
+            "single test cases, from which the dependence of the models cannot be seen; "
+            "ask for the k-fold test error, or use nested_pairs",
+        ),
         (folds, bouckaert_frank, "folds share training cases, for which the corrected t allows"),
         (True, corrected_t, "splits share cases, for which the corrected t allows"),
     )
@@ -267,17 +413,25 @@ def _choice(plan: Plan, target: str):
 
 
 def _fewer(plan: Plan, method) -> str:
-    """A warning where rows train on so few cases that their error says little of a model trained on all; nested cross-validation corrects for it."""
+    """A warning where rows train on so few cases that their error says little of a model trained on all; nested
+    cross-validation corrects for it.
+    """
     sizes = plan.train_cases[..., plan.labels["pair"] == -1] if method is conservative_z else plan.train_cases
     least = int(sizes.min())
     if method is nested_cross_validation or least >= 0.8 * plan.n:
         return ""
-    return f"trained on {least} of {plan.n} cases: too high for a model trained on all where the learning curve is steep; train on nine tenths, or use nested_pairs"
+    return (
+        f"trained on {least} of {plan.n} cases: too high for a model trained on all where the "
+        "learning curve is steep; train on nine tenths, or use nested_pairs"
+    )
 
 
 def _rows(losses: Losses) -> Float[np.ndarray, "*Q R"]:
     if losses.resamples < 2:
-        raise ValueError(f"expected at least 2 resamplings to see how they vary, got {losses.resamples}; ask for more resamples, or use hold_out")
+        raise ValueError(
+            f"expected at least 2 resamplings to see how they vary, got {losses.resamples}; "
+            "ask for more resamples, or use hold_out"
+        )
     return losses.g
 
 
@@ -294,15 +448,24 @@ def _expected(plan: Plan) -> str:
 
 
 def _errors_without(losses: Losses) -> tuple[Float[np.ndarray, "*Q repeats K N"], Bool[np.ndarray, "*P repeats K N"]]:
-    """The loss of each case, by the model trained without its fold and without fold k, [*Q, repeats, K, N]; and whether that is one fold."""
+    """The loss of each case, by the model trained without its fold and without fold k, [*Q, repeats, K, N]; and
+    whether that is one fold.
+    """
     plan, values = losses.plan, every_case(losses)
     if not {"repeat", "first", "second"} <= set(plan.labels):
-        raise ValueError(f"expected rows without one fold and without two, got {plan.scheme}; use resample.nested_pairs")
-    first, second, (numbers, repeat) = plan.labels["first"], plan.labels["second"], np.unique(plan.labels["repeat"], return_inverse=True)
+        raise ValueError(
+            f"expected rows without one fold and without two, got {plan.scheme}; use resample.nested_pairs"
+        )
+    first, second, (numbers, repeat) = (
+        plan.labels["first"],
+        plan.labels["second"],
+        np.unique(plan.labels["repeat"], return_inverse=True),
+    )
     folds = int(second.max()) + 1
     if plan.resamples != len(numbers) * folds * (folds + 1) // 2:
         raise ValueError(
-            f"expected {folds * (folds + 1) // 2} rows in each repeat of {folds} folds, got {plan.resamples} rows in {len(numbers)}; assess the whole plan, without rows left out"
+            f"expected {folds * (folds + 1) // 2} rows in each repeat of {folds} folds, got "
+            f"{plan.resamples} rows in {len(numbers)}; assess the whole plan, without rows left out"
         )
     row = np.empty((len(numbers), folds, folds), np.int64)
     row[repeat, first, second] = row[repeat, second, first] = np.arange(plan.resamples)

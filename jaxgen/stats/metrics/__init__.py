@@ -1,4 +1,6 @@
-"""What losses do not show of classifiers: confusion, precision and recall, ranking; ROC curves and their areas in `roc`. Each of every row."""
+"""What losses do not show of classifiers: confusion, precision and recall, ranking; ROC curves and their areas in
+`roc`. Each of every row.
+"""
 
 from jaxgen.stats.metrics import roc
 from jaxgen.stats.metrics.classification import (

@@ -1,7 +1,9 @@
-"""What losses do not show: confusion matrix, precision, recall, F, precision-recall curve, gains and lift, each row of a plan by itself.
+"""What losses do not show: confusion matrix, precision, recall, F, precision-recall curve, gains and lift, each row of
+a plan by itself.
 
-Rows are written `*R`: no axis for one trained model, [R] for the resamplings of a plan, [Q, R] for those of several data sets. What has
-one number a row is a distribution over rows, and `jaxgen.stats.estimate.summary` describes it. The areas under ROC curves are in `jaxgen.stats.metrics.roc`.
+Rows are written `*R`: no axis for one trained model, [R] for the resamplings of a plan, [Q, R] for those of several
+data sets. What has one number a row is a distribution over rows, and `jaxgen.stats.estimate.summary` describes it. The
+areas under ROC curves are in `jaxgen.stats.metrics.roc`.
 """
 
 from collections.abc import Iterator
@@ -18,7 +20,9 @@ Positive = int | str | None
 """The class to find, by its name or number; None means the second of two."""
 Values = Float[np.ndarray, "*R"] | Float[np.ndarray, "*R C"]
 AVERAGES = ("binary", "macro", "weighted", "micro", "each")
-"""One class; the plain mean of all classes; their mean by the number of test cases; all decisions in one table; each class by itself."""
+"""One class; the plain mean of all classes; their mean by the number of test cases; all decisions in one table; each
+class by itself.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,29 +44,42 @@ class Predictions:
     learner: str
 
     @classmethod
-    def from_arrays(cls, y: Any, scores: Any, test: Any = None, classes: tuple[str, ...] = (), learner: str = "given predictions") -> "Predictions":
+    def from_arrays(
+        cls, y: Any, scores: Any, test: Any = None, classes: tuple[str, ...] = (), learner: str = "given predictions"
+    ) -> "Predictions":
         """Predictions of any tool.
 
         Args:
-          y: targets, one column of zeros and ones per class, [N, K] or [Q, N, K]; or a single column, or [N], of zeros and ones.
-          scores: probabilities or scores, [*R, N, K], or [*R, N] if y is [N]; NaN is allowed where the row does not test. The class that a row
-            decides for has the greatest score; of a single column s, the two classes have the scores 1 - s and s.
+          y: targets, one column of zeros and ones per class, [N, K] or [Q, N, K]; or a single column, or [N], of zeros
+            and ones.
+          scores: probabilities or scores, [*R, N, K], or [*R, N] if y is [N]; NaN is allowed where the row does not
+            test. The class that a row decides for has the greatest score; of a single column s, the two classes have
+            the scores 1 - s and s.
           test: test weights, [*R, N] or [N], whole numbers from 0 to 255; None tests every case once.
           classes: the names of the classes; none for their numbers.
           learner: what to call their maker.
         Raises:
-          ValueError: shapes or weights that do not fit, targets that are not zeros and ones, a row without test cases, or a score of a test case
-            that is not finite.
+          ValueError: shapes or weights that do not fit, targets that are not zeros and ones, a row without test cases,
+            or a score of a test case that is not finite.
         """
         y, scores = np.asarray(y, np.float64), np.asarray(scores, np.float64)
         y, scores = (y[:, None], scores[..., None]) if y.ndim == 1 else (y, scores)
         y = y[:, None] if y.ndim == 3 and scores.ndim == 4 else y
-        weights = np.ones(y.shape[-2], np.uint8) if test is None else as_weights("test", np.atleast_2d(test)).reshape(np.shape(test))
+        weights = (
+            np.ones(y.shape[-2], np.uint8)
+            if test is None
+            else as_weights("test", np.atleast_2d(test)).reshape(np.shape(test))
+        )
         shape = scores.shape[:-1]
         targets = (scores.shape[-2:], scores.shape, (*scores.shape[:1], 1, *scores.shape[-2:]))
-        if not 2 <= y.ndim <= scores.ndim or y.shape not in targets or weights.shape not in (shape, shape[-1:], shape[-2:]):
+        if (
+            not 2 <= y.ndim <= scores.ndim
+            or y.shape not in targets
+            or weights.shape not in (shape, shape[-1:], shape[-2:])
+        ):
             raise ValueError(
-                f"expected y [N, K], scores [*R, N, K] and test weights [*R, N] of the same cases and rows, got {list(y.shape)}, {list(scores.shape)} and {list(weights.shape)}; "
+                "expected y [N, K], scores [*R, N, K] and test weights [*R, N] of the same cases and rows, "
+                f"got {list(y.shape)}, {list(scores.shape)} and {list(weights.shape)}; "
                 "give one score per row, case and class"
             )
         y, weights = np.broadcast_to(y, scores.shape), np.broadcast_to(weights, shape)
@@ -70,11 +87,16 @@ class Predictions:
         classes = classes or tuple(map(str, range(y.shape[-1])))
         if not np.isin(y, (0, 1)).all() or (y.sum(-1) != 1).any() or len(classes) != y.shape[-1]:
             raise ValueError(
-                f"expected targets of zeros and ones with one 1 a case, and a name for each of {y.shape[-1]} classes, got {np.unique(y)[:4].tolist()} "
+                f"expected targets of zeros and ones with one 1 a case, and a name for each of {y.shape[-1]} "
+                f"classes, got {np.unique(y)[:4].tolist()} "
                 f"and {len(classes)} names; give one column per class"
             )
         refuse_rows(~weights.any(-1), "test cases", "give each row at least one")
-        refuse_rows((~np.isfinite(scores).all(-1) & (weights > 0)).any(-1), "finite scores of all test cases", "leave these rows out")
+        refuse_rows(
+            (~np.isfinite(scores).all(-1) & (weights > 0)).any(-1),
+            "finite scores of all test cases",
+            "leave these rows out",
+        )
         return cls(y.argmax(-1), scores, weights, tuple(classes), learner)
 
     @property
@@ -90,20 +112,31 @@ class Predictions:
     def __getitem__(self, row: int) -> "Predictions":
         """The predictions of one row; of several data sets, those of one set."""
         if not self.rows:
-            raise IndexError("expected predictions with rows to choose from, got those of one model; use them as they are")
+            raise IndexError(
+                "expected predictions with rows to choose from, got those of one model; use them as they are"
+            )
         return replace(self, truth=self.truth[row], scores=self.scores[row], weights=self.weights[row])
 
     def pooled(self) -> "Predictions":
         """The test cases of all R rows as those of one model, [R * N].
 
-        Its curve is sound only if the scores of all rows have one scale, as probabilities have, and it hides how much rows differ (Fawcett 2006, "merging").
+        Its curve is sound only if the scores of all rows have one scale, as probabilities have, and it hides how much
+        rows differ (Fawcett 2006, "merging").
 
         Raises:
           ValueError: not one axis of rows.
         """
         if len(self.rows) != 1:
-            raise ValueError(f"expected the rows of one data set to pool, got rows {list(self.rows)}; choose a set with predictions[q]")
-        return replace(self, truth=self.truth.reshape(-1), scores=self.scores.reshape(-1, len(self.classes)), weights=self.weights.reshape(-1))
+            raise ValueError(
+                f"expected the rows of one data set to pool, got rows {list(self.rows)}; "
+                "choose a set with predictions[q]"
+            )
+        return replace(
+            self,
+            truth=self.truth.reshape(-1),
+            scores=self.scores.reshape(-1, len(self.classes)),
+            weights=self.weights.reshape(-1),
+        )
 
     def number(self, positive: Positive) -> int:
         """The number of the class to find; None means the second of two.
@@ -111,21 +144,38 @@ class Predictions:
         Raises:
           ValueError: no such class, or None for more than two classes.
         """
-        number = 1 if positive is None and len(self.classes) == 2 else self.classes.index(positive) if positive in self.classes else positive
+        number = (
+            1
+            if positive is None and len(self.classes) == 2
+            else self.classes.index(positive)
+            if positive in self.classes
+            else positive
+        )
         if isinstance(number, int) and 0 <= number < len(self.classes):
             return number
-        raise ValueError(f"expected the positive class to be one of {', '.join(self.classes)} or its number, got {positive!r}; give positive=...")
+        raise ValueError(
+            f"expected the positive class to be one of {', '.join(self.classes)} or its number, got "
+            f"{positive!r}; give positive=..."
+        )
 
-    def one_class(self, positive: Positive) -> Iterator[tuple[Bool[np.ndarray, " n"], Float[np.ndarray, " n"], Float[np.ndarray, " n"]]]:
+    def one_class(
+        self, positive: Positive
+    ) -> Iterator[tuple[Bool[np.ndarray, " n"], Float[np.ndarray, " n"], Float[np.ndarray, " n"]]]:
         """Of each row the n tested cases: whether they are of that class, its score, and their weight, [n] each."""
         number = self.number(positive)
         for row in np.ndindex(self.rows):
             tested = self.weights[row] > 0
-            yield self.truth[row][tested] == number, self.scores[row][tested, number], self.weights[row][tested].astype(np.float64)
+            yield (
+                self.truth[row][tested] == number,
+                self.scores[row][tested, number],
+                self.weights[row][tested].astype(np.float64),
+            )
 
 
 def confusion(predictions: Predictions) -> Float[np.ndarray, "*R C C"]:
-    """Test cases of each true class (down) by the class that was decided for (across), counted by their weights, [*R, C, C] (Scott & Variyam, "Confusion Matrices")."""
+    """Test cases of each true class (down) by the class that was decided for (across), counted by their weights, [*R,
+    C, C] (Scott & Variyam, "Confusion Matrices").
+    """
     every = np.arange(len(predictions.classes))
     true, decided = (numbers[..., None] == every for numbers in (predictions.truth, predictions.scores.argmax(-1)))
     return np.swapaxes(true * predictions.weights[..., None].astype(np.float64), -1, -2) @ decided
@@ -137,7 +187,9 @@ def accuracy(predictions: Predictions) -> Float[np.ndarray, "*R"]:
     return np.asarray(np.trace(table, axis1=-2, axis2=-1) / table.sum((-2, -1)))
 
 
-def precision(predictions: Predictions, average: str = "binary", positive: Positive = None, undefined: float | None = None) -> Values:
+def precision(
+    predictions: Predictions, average: str = "binary", positive: Positive = None, undefined: float | None = None
+) -> Values:
     """Share of the class among the cases decided for it (Scott & Variyam, "Precision-Recall Curves").
 
     Args:
@@ -154,8 +206,11 @@ def precision(predictions: Predictions, average: str = "binary", positive: Posit
     return _ratio(predictions, "precision", _hits(table), table.sum(-2), average, positive, undefined)
 
 
-def recall(predictions: Predictions, average: str = "binary", positive: Positive = None, undefined: float | None = None) -> Values:
-    """Share of the cases of the class that were found (Scott & Variyam, "Precision-Recall Curves"); of the other class it is the specificity.
+def recall(
+    predictions: Predictions, average: str = "binary", positive: Positive = None, undefined: float | None = None
+) -> Values:
+    """Share of the cases of the class that were found (Scott & Variyam, "Precision-Recall Curves"); of the other class
+    it is the specificity.
 
     Args:
       predictions: rows *R.
@@ -171,7 +226,13 @@ def recall(predictions: Predictions, average: str = "binary", positive: Positive
     return _ratio(predictions, "recall", _hits(table), table.sum(-1), average, positive, undefined)
 
 
-def f_beta(predictions: Predictions, beta: float = 1.0, average: str = "binary", positive: Positive = None, undefined: float | None = None) -> Values:
+def f_beta(
+    predictions: Predictions,
+    beta: float = 1.0,
+    average: str = "binary",
+    positive: Positive = None,
+    undefined: float | None = None,
+) -> Values:
     """(1 + b²) precision recall / (b² precision + recall) (Scott & Variyam, "Precision-Recall Curves (cont'd)").
 
     Computed as (1 + b²) tp / (b² true + decided), which is 0, and not 0 / 0 as printed, where nothing was found.
@@ -181,25 +242,39 @@ def f_beta(predictions: Predictions, beta: float = 1.0, average: str = "binary",
       beta: how many times recall matters as much as precision, above 0.
       average: one of AVERAGES.
       positive: the class to find, for "binary"; None means the second of two.
-      undefined: what a class counts in a row that neither tests nor decides for it, 0 / 0; None refuses such rows, NaN marks them.
+      undefined: what a class counts in a row that neither tests nor decides for it, 0 / 0; None refuses such rows, NaN
+        marks them.
     Returns:
       [*R]; [*R, C] for "each".
     Raises:
       ValueError: an undefined row, an unknown average or class, or a beta that is not above 0.
     """
     if not 0 < beta < np.inf:
-        raise ValueError(f"expected a finite beta above 0, got {beta}; give 1.0 if precision and recall matter the same")
+        raise ValueError(
+            f"expected a finite beta above 0, got {beta}; give 1.0 if precision and recall matter the same"
+        )
     table, square = confusion(predictions), beta**2
-    return _ratio(predictions, "F", (1 + square) * _hits(table), square * table.sum(-1) + table.sum(-2), average, positive, undefined)
+    return _ratio(
+        predictions,
+        "F",
+        (1 + square) * _hits(table),
+        square * table.sum(-1) + table.sum(-2),
+        average,
+        positive,
+        undefined,
+    )
 
 
-def balanced_accuracy(predictions: Predictions, adjusted: bool = False, undefined: float | None = None) -> Float[np.ndarray, "*R"]:
+def balanced_accuracy(
+    predictions: Predictions, adjusted: bool = False, undefined: float | None = None
+) -> Float[np.ndarray, "*R"]:
     """Mean of the recalls of all classes, [*R] (Brodersen, Ong, Stephan & Buhmann 2010).
 
     Args:
       predictions: rows *R.
       adjusted: moved and scaled so that chance is 0 and perfection 1.
-      undefined: what the recall of a class counts in a row that tests no case of it; None refuses such rows, NaN marks them.
+      undefined: what the recall of a class counts in a row that tests no case of it; None refuses such rows, NaN marks
+        them.
     Returns:
       [*R].
     Raises:
@@ -232,16 +307,22 @@ def precision_recall(predictions: Predictions, positive: Positive = None) -> Pre
       ValueError: predictions with rows, no test case of the class, or an unknown class.
     """
     require_one(predictions)
-    refuse_rows(predictions.support[..., predictions.number(positive)] == 0, "test cases of the positive class", "give some")
+    refuse_rows(
+        predictions.support[..., predictions.number(positive)] == 0, "test cases of the positive class", "give some"
+    )
     [(truth, score, weight)] = predictions.one_class(positive)
     precisions, recalls, thresholds = precision_recall_curve(truth, score, sample_weight=weight)
     return PrecisionRecall(precisions, recalls, np.append(thresholds, np.inf))
 
 
-def precision_at(predictions: Predictions, shares: Float[np.ndarray, " G"], positive: Positive = None) -> Float[np.ndarray, "*R G"]:
-    """Precision of each row at given recalls; between thresholds cases are taken at random from those of the next score.
+def precision_at(
+    predictions: Predictions, shares: Float[np.ndarray, " G"], positive: Positive = None
+) -> Float[np.ndarray, "*R G"]:
+    """Precision of each row at given recalls; between thresholds cases are taken at random from those of the next
+    score.
 
-    The counts are linear in between, and so precision is not (Davis & Goadrich 2006); at recalls of several thresholds it is the greatest.
+    The counts are linear in between, and so precision is not (Davis & Goadrich 2006); at recalls of several thresholds
+    it is the greatest.
 
     Args:
       predictions: rows *R.
@@ -260,15 +341,20 @@ def precision_at(predictions: Predictions, shares: Float[np.ndarray, " G"], posi
         part = np.minimum(1, (target - right[after - 1]) / (right[after] - right[after - 1]))
         return target / (target + wrong[after - 1] + part * (wrong[after] - wrong[after - 1]))
 
-    return np.reshape([one(wrong, right) for wrong, right, _ in counts(predictions, positive)], (*predictions.rows, shares.size))
+    return np.reshape(
+        [one(wrong, right) for wrong, right, _ in counts(predictions, positive)], (*predictions.rows, shares.size)
+    )
 
 
-def average_precision(predictions: Predictions, average: str = "binary", positive: Positive = None, undefined: float | None = None) -> Values:
+def average_precision(
+    predictions: Predictions, average: str = "binary", positive: Positive = None, undefined: float | None = None
+) -> Values:
     """Mean of the precisions at all thresholds, each by its gain in recall (scikit-learn's `average_precision_score`).
 
     Args:
       predictions: rows *R.
-      average: one of AVERAGES, over the classes each against the rest; "micro" ranks all scores of all classes together.
+      average: one of AVERAGES, over the classes each against the rest; "micro" ranks all scores of all classes
+        together.
       positive: the class to find, for "binary"; None means the second of two.
       undefined: what a class counts in a row that tests no case of it; None refuses such rows, NaN marks them.
     Returns:
@@ -278,16 +364,23 @@ def average_precision(predictions: Predictions, average: str = "binary", positiv
     """
     if average == "micro":
         pairs = zip(*(predictions.one_class(number) for number in range(len(predictions.classes))), strict=True)
-        return np.reshape([_average_precision(*map(np.concatenate, zip(*row, strict=True))) for row in pairs], predictions.rows)
+        return np.reshape(
+            [_average_precision(*map(np.concatenate, zip(*row, strict=True))) for row in pairs], predictions.rows
+        )
     wanted = [predictions.number(positive)] if average == "binary" else range(len(predictions.classes))
     values = np.full((*predictions.rows, len(predictions.classes)), np.nan)
     for number in wanted:
-        values[..., number] = np.reshape([_average_precision(*row) for row in predictions.one_class(number)], predictions.rows)
+        values[..., number] = np.reshape(
+            [_average_precision(*row) for row in predictions.one_class(number)], predictions.rows
+        )
     return averaged(predictions, "average precision", values, average, positive, undefined)
 
 
-def gains(predictions: Predictions, shares: Float[np.ndarray, " G"], positive: Positive = None) -> Float[np.ndarray, "*R G"]:
-    """Cumulative gains: share of the class among a given share of all cases, those of the highest scores first; of equal scores at random.
+def gains(
+    predictions: Predictions, shares: Float[np.ndarray, " G"], positive: Positive = None
+) -> Float[np.ndarray, "*R G"]:
+    """Cumulative gains: share of the class among a given share of all cases, those of the highest scores first; of
+    equal scores at random.
 
     Args:
       predictions: rows *R.
@@ -300,16 +393,26 @@ def gains(predictions: Predictions, shares: Float[np.ndarray, " G"], positive: P
     """
     _require_shares(shares, "shares of the cases")
     rows = counts(predictions, positive)
-    return np.reshape([np.interp(shares, (wrong + right) / (wrong[-1] + right[-1]), right / right[-1]) for wrong, right, _ in rows], (*predictions.rows, shares.size))
+    return np.reshape(
+        [np.interp(shares, (wrong + right) / (wrong[-1] + right[-1]), right / right[-1]) for wrong, right, _ in rows],
+        (*predictions.rows, shares.size),
+    )
 
 
-def lift(predictions: Predictions, shares: Float[np.ndarray, " G"], positive: Positive = None) -> Float[np.ndarray, "*R G"]:
-    """`gains` divided by those of a random order, [*R, G]: how many times as many of the class are found. Arguments and errors are those of `gains`, shares [G]."""
+def lift(
+    predictions: Predictions, shares: Float[np.ndarray, " G"], positive: Positive = None
+) -> Float[np.ndarray, "*R G"]:
+    """`gains` divided by those of a random order, [*R, G]: how many times as many of the class are found. Arguments
+    and errors are those of `gains`, shares [G].
+    """
     return gains(predictions, shares, positive) / shares
 
 
-def counts(predictions: Predictions, positive: Positive) -> list[tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"], Float[np.ndarray, " T"]]]:
-    """Of each row the wrong and the right cases with scores of at least a threshold, and that threshold, falling from infinity, [T] each (scikit-learn's `roc_curve`).
+def counts(
+    predictions: Predictions, positive: Positive
+) -> list[tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"], Float[np.ndarray, " T"]]]:
+    """Of each row the wrong and the right cases with scores of at least a threshold, and that threshold, falling from
+    infinity, [T] each (scikit-learn's `roc_curve`).
 
     Raises:
       ValueError: a row whose test cases lack one of both kinds, or an unknown class.
@@ -317,7 +420,9 @@ def counts(predictions: Predictions, positive: Positive) -> list[tuple[Float[np.
     support = predictions.support
     positives = support[..., predictions.number(positive)]
     refuse_rows(
-        (positives == 0) | (positives == support.sum(-1)), "test cases both of the positive class and of others", "use stratified or larger test sets, or leave these rows out"
+        (positives == 0) | (positives == support.sum(-1)),
+        "test cases both of the positive class and of others",
+        "use stratified or larger test sets, or leave these rows out",
     )
     rows = []
     for truth, score, weight in predictions.one_class(positive):
@@ -326,7 +431,14 @@ def counts(predictions: Predictions, positive: Positive) -> list[tuple[Float[np.
     return rows
 
 
-def averaged(predictions: Predictions, name: str, values: Float[np.ndarray, "*R C"], average: str, positive: Positive, undefined: float | None) -> Values:
+def averaged(
+    predictions: Predictions,
+    name: str,
+    values: Float[np.ndarray, "*R C"],
+    average: str,
+    positive: Positive,
+    undefined: float | None,
+) -> Values:
     """Values of each class [*R, C] put together, all but "micro"; NaN means undefined.
 
     Raises:
@@ -339,7 +451,9 @@ def averaged(predictions: Predictions, name: str, values: Float[np.ndarray, "*R 
         values = values[..., predictions.number(positive)]
     needed = np.isnan(values) & (support > 0) if average == "weighted" else np.isnan(values)
     if undefined is None:
-        remedy = "use stratified or larger test sets, or say with undefined= what such a row counts (numpy.nan marks it)"
+        remedy = (
+            "use stratified or larger test sets, or say with undefined= what such a row counts (numpy.nan marks it)"
+        )
         refuse_rows(needed.any(-1) if average != "binary" else needed, f"a defined {name}, and not 0 / 0,", remedy)
     values = np.where(np.isnan(values), np.nan if undefined is None else undefined, values)
     if average == "weighted":
@@ -350,19 +464,30 @@ def averaged(predictions: Predictions, name: str, values: Float[np.ndarray, "*R 
 def refuse_rows(bad: Bool[np.ndarray, "*R"] | np.bool, expected: str, remedy: str) -> None:
     """Raises ValueError if a row is bad, [*R], and says which."""
     if np.any(bad):
-        where = "" if bad.ndim == 0 else f" in {int(bad.sum())} of {bad.size}, the first {', '.join(str(row.tolist()) for row in np.argwhere(bad)[:3])}"
+        where = (
+            ""
+            if bad.ndim == 0
+            else f" in {int(bad.sum())} of {bad.size}, the first "
+            f"{', '.join(str(row.tolist()) for row in np.argwhere(bad)[:3])}"
+        )
         raise ValueError(f"expected {expected} in every row, got none{where}; {remedy}")
 
 
 def require_one(predictions: Predictions) -> None:
     """Raises ValueError unless these are the predictions of one model."""
     if predictions.rows:
-        raise ValueError(f"expected the predictions of one model, got rows {list(predictions.rows)}; choose one with predictions[r], or put all together with predictions.pooled()")
+        raise ValueError(
+            f"expected the predictions of one model, got rows {list(predictions.rows)}; "
+            "choose one with predictions[r], or put all together with predictions.pooled()"
+        )
 
 
 def _require_shares(shares: Float[np.ndarray, " G"], name: str) -> None:
     if not np.all((shares > 0) & (shares <= 1)):
-        raise ValueError(f"expected {name} above 0 and up to 1, got {shares[~((shares > 0) & (shares <= 1))][0]}; give for example numpy.linspace(0.01, 1, 100)")
+        raise ValueError(
+            f"expected {name} above 0 and up to 1, got {shares[~((shares > 0) & (shares <= 1))][0]}; "
+            "give for example numpy.linspace(0.01, 1, 100)"
+        )
 
 
 def _hits(table: Float[np.ndarray, "*R C C"]) -> Float[np.ndarray, "*R C"]:
@@ -370,12 +495,27 @@ def _hits(table: Float[np.ndarray, "*R C C"]) -> Float[np.ndarray, "*R C"]:
 
 
 def _ratio(
-    predictions: Predictions, name: str, above: Float[np.ndarray, "*R C"], below: Float[np.ndarray, "*R C"], average: str, positive: Positive, undefined: float | None
+    predictions: Predictions,
+    name: str,
+    above: Float[np.ndarray, "*R C"],
+    below: Float[np.ndarray, "*R C"],
+    average: str,
+    positive: Positive,
+    undefined: float | None,
 ) -> Values:
     if average == "micro":
         return np.asarray(above.sum(-1) / below.sum(-1))
-    return averaged(predictions, name, np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0), average, positive, undefined)
+    return averaged(
+        predictions,
+        name,
+        np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0),
+        average,
+        positive,
+        undefined,
+    )
 
 
-def _average_precision(truth: Bool[np.ndarray, " n"], score: Float[np.ndarray, " n"], weight: Float[np.ndarray, " n"]) -> float:
+def _average_precision(
+    truth: Bool[np.ndarray, " n"], score: Float[np.ndarray, " n"], weight: Float[np.ndarray, " n"]
+) -> float:
     return float(average_precision_score(truth, score, sample_weight=weight)) if truth.any() else float("nan")

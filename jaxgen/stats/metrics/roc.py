@@ -12,9 +12,17 @@ import scipy.stats
 from jaxtyping import Bool, Float, Int
 from scipy.spatial import ConvexHull
 
-from jaxgen.result import Result
-from jaxgen.stats.metrics.classification import Positive, Predictions, Values, averaged, counts, refuse_rows, require_one
+from jaxgen.stats.metrics.classification import (
+    Positive,
+    Predictions,
+    Values,
+    averaged,
+    counts,
+    refuse_rows,
+    require_one,
+)
 from jaxgen.stats.spread import Spread, require_level
+from jaxgen.types.result import Result
 
 SOURCE = "DeLong, DeLong & Clarke-Pearson 1988"
 TARGET = "the AUC of each trained model for new cases"
@@ -29,8 +37,9 @@ class Roc:
       false_positive: share of the other cases that have at least that score.
       true_positive: share of the cases of the class that have at least that score.
       threshold: that score; infinite for the first point, which finds nothing.
-      hull: positions of the V corners of its convex hull, from (0, 0) to (1, 1). Each is the best threshold for some costs and prior,
-        and the points between two are reached by choosing at random between both (Scott & Variyam, "Convex Hull"; Provost & Fawcett 2001).
+      hull: positions of the V corners of its convex hull, from (0, 0) to (1, 1). Each is the best threshold for some
+        costs and prior, and the points between two are reached by choosing at random between both (Scott & Variyam,
+        "Convex Hull"; Provost & Fawcett 2001).
     """
 
     false_positive: Float[np.ndarray, " T"]
@@ -45,7 +54,9 @@ class Roc:
 
     @property
     def hull_area(self) -> float:
-        """The area under its convex hull: that of the curve after the scores are calibrated on the same cases by isotonic regression."""
+        """The area under its convex hull: that of the curve after the scores are calibrated on the same cases by
+        isotonic regression.
+        """
         return float(np.trapezoid(self.true_positive[self.hull], self.false_positive[self.hull]))
 
 
@@ -56,8 +67,10 @@ class OperatingPoint:
     Attributes:
       threshold: cases of at least this score are taken for the class; infinite if none is.
       false_positive, true_positive: the point of the ROC curve.
-      cost: expected cost a case, prior * false_negative_cost * (1 - true_positive) + (1 - prior) * false_positive_cost * false_positive.
-      slope: of the lines of equal cost, (1 - prior) false_positive_cost / (prior false_negative_cost); one of them touches the hull here.
+      cost: expected cost a case, prior * false_negative_cost * (1 - true_positive) + (1 - prior) * false_positive_cost
+        * false_positive.
+      slope: of the lines of equal cost, (1 - prior) false_positive_cost / (prior false_negative_cost); one of them
+        touches the hull here.
     """
 
     threshold: Float[np.ndarray, "*R"]
@@ -68,7 +81,8 @@ class OperatingPoint:
 
 
 def curve(predictions: Predictions, positive: Positive = None) -> Roc:
-    """The ROC curve of one model, with [T] points (scikit-learn's `roc_curve`), and its hull (SciPy's `ConvexHull` of the counts).
+    """The ROC curve of one model, with [T] points (scikit-learn's `roc_curve`), and its hull (SciPy's `ConvexHull` of
+    the counts).
 
     Args:
       predictions: of one model: choose a row, or pool all.
@@ -78,15 +92,23 @@ def curve(predictions: Predictions, positive: Positive = None) -> Roc:
     """
     require_one(predictions)
     [(wrong, right, threshold)] = counts(predictions, positive)
-    corner = np.append(wrong, wrong[-1]), np.append(right, -1)  # a corner below (1, 0) gives the hull of a straight curve an area
+    corner = (
+        np.append(wrong, wrong[-1]),
+        np.append(right, -1),
+    )  # a corner below (1, 0) gives the hull of a straight curve an area
     vertices = np.sort(ConvexHull(np.stack(corner, axis=-1)).vertices)
     return Roc(wrong / wrong[-1], right / right[-1], threshold, vertices[vertices < len(wrong)].astype(np.int64))
 
 
 def operating_point(
-    predictions: Predictions, false_positive_cost: float = 1.0, false_negative_cost: float = 1.0, prior: float | None = None, positive: Positive = None
+    predictions: Predictions,
+    false_positive_cost: float = 1.0,
+    false_negative_cost: float = 1.0,
+    prior: float | None = None,
+    positive: Positive = None,
 ) -> OperatingPoint:
-    """The threshold of least expected cost for given costs and prior (Provost & Fawcett 2001; Scott & Variyam, "Convex Hull", with slope |N| / |P| for equal costs).
+    """The threshold of least expected cost for given costs and prior (Provost & Fawcett 2001; Scott & Variyam, "Convex
+    Hull", with slope |N| / |P| for equal costs).
 
     Args:
       predictions: rows *R.
@@ -94,12 +116,16 @@ def operating_point(
       prior: share of the class where the model will be used; None takes that of each row's test cases.
       positive: the class to find; None means the second of two.
     Returns:
-      OperatingPoint, [*R]; of several with the same cost that with the fewest false positives. It is chosen on the test cases, so its cost is a little too low.
+      OperatingPoint, [*R]; of several with the same cost that with the fewest false positives. It is chosen on the
+      test cases, so its cost is a little too low.
     Raises:
       ValueError: a cost or prior out of range, a row whose test cases lack one of both kinds, or an unknown class.
     """
     if not (0 < false_positive_cost < np.inf and 0 < false_negative_cost < np.inf and (prior is None or 0 < prior < 1)):
-        raise ValueError(f"expected costs above 0 and a prior between 0 and 1, got {false_positive_cost}, {false_negative_cost} and {prior}; correct them")
+        raise ValueError(
+            f"expected costs above 0 and a prior between 0 and 1, got {false_positive_cost}, "
+            f"{false_negative_cost} and {prior}; correct them"
+        )
     points = []
     for wrong, right, threshold in counts(predictions, positive):
         share = prior or right[-1] / (wrong[-1] + right[-1])
@@ -107,11 +133,16 @@ def operating_point(
         cost = miss * (1 - right / right[-1]) + alarm * wrong / wrong[-1]
         best = np.flatnonzero(cost <= cost.min() + 1e-12 * (miss + alarm))[0]
         points.append((threshold[best], wrong[best] / wrong[-1], right[best] / right[-1], cost[best], alarm / miss))
-    return OperatingPoint(*(np.asarray(part) for part in np.moveaxis(np.reshape(points, (*predictions.rows, 5)), -1, 0)))
+    return OperatingPoint(
+        *(np.asarray(part) for part in np.moveaxis(np.reshape(points, (*predictions.rows, 5)), -1, 0))
+    )
 
 
-def true_positive_at(predictions: Predictions, false_positive: Float[np.ndarray, " G"], positive: Positive = None) -> Float[np.ndarray, "*R G"]:
-    """The ROC curve of each row at given false positive rates, linear in between; the highest point where it rises straight up (Fawcett 2006, "vertical averaging").
+def true_positive_at(
+    predictions: Predictions, false_positive: Float[np.ndarray, " G"], positive: Positive = None
+) -> Float[np.ndarray, "*R G"]:
+    """The ROC curve of each row at given false positive rates, linear in between; the highest point where it rises
+    straight up (Fawcett 2006, "vertical averaging").
 
     Args:
       predictions: rows *R.
@@ -123,23 +154,33 @@ def true_positive_at(predictions: Predictions, false_positive: Float[np.ndarray,
       ValueError: a rate out of range, a row whose test cases lack one of both kinds, or an unknown class.
     """
     if not np.all((false_positive >= 0) & (false_positive <= 1)):
-        raise ValueError(f"expected false positive rates from 0 to 1, got {false_positive.min()} to {false_positive.max()}; give for example numpy.linspace(0, 1, 101)")
+        raise ValueError(
+            f"expected false positive rates from 0 to 1, got {false_positive.min()} to "
+            f"{false_positive.max()}; give for example numpy.linspace(0, 1, 101)"
+        )
     grid = false_positive + 1e-12  # a rate that is rounded down must not fall from the top of a step to its foot
     rows = counts(predictions, positive)
-    return np.reshape([np.interp(grid, wrong / wrong[-1], right / right[-1]) for wrong, right, _ in rows], (*predictions.rows, grid.size))
+    return np.reshape(
+        [np.interp(grid, wrong / wrong[-1], right / right[-1]) for wrong, right, _ in rows],
+        (*predictions.rows, grid.size),
+    )
 
 
-def auc(predictions: Predictions, average: str = "binary", positive: Positive = None, undefined: float | None = None) -> Values:
+def auc(
+    predictions: Predictions, average: str = "binary", positive: Positive = None, undefined: float | None = None
+) -> Values:
     """The probability that a case of the class has a greater score than another case; equal scores count one half.
 
     The sum on Scott & Variyam's slide "Miscellany" counts equal scores 0, and is then not the area under the curve.
 
     Args:
       predictions: rows *R.
-      average: "binary" for one class, "macro" for the mean of all classes each against the rest, "weighted" for their mean by the number of
-        test cases (Provost & Domingos 2000), "each" for each class by itself, "micro" for all scores of all classes ranked together.
+      average: "binary" for one class, "macro" for the mean of all classes each against the rest, "weighted" for their
+        mean by the number of test cases (Provost & Domingos 2000), "each" for each class by itself, "micro" for all
+        scores of all classes ranked together.
       positive: the class to find, for "binary"; None means the second of two.
-      undefined: what a class counts in a row that tests none of it, or nothing else; None refuses such rows, NaN marks them.
+      undefined: what a class counts in a row that tests none of it, or nothing else; None refuses such rows, NaN marks
+        them.
     Returns:
       [*R]; [*R, C] for "each".
     Raises:
@@ -156,7 +197,8 @@ def auc(predictions: Predictions, average: str = "binary", positive: Positive = 
 
 
 def hand_till(predictions: Predictions, undefined: float | None = None) -> Float[np.ndarray, "*R"]:
-    """The AUC of several classes, M of Hand & Till 2001: the mean over all ordered pairs of classes of the AUC of one by its score among both.
+    """The AUC of several classes, M of Hand & Till 2001: the mean over all ordered pairs of classes of the AUC of one
+    by its score among both.
 
     Args:
       predictions: rows *R.
@@ -168,31 +210,51 @@ def hand_till(predictions: Predictions, undefined: float | None = None) -> Float
     """
     classes, values = range(len(predictions.classes)), []
     for row in np.ndindex(predictions.rows):
-        truth, scores, weight = predictions.truth[row], predictions.scores[row], predictions.weights[row].astype(np.float64)
-        pairs = [(first, np.isin(truth, (first, second)) & (weight > 0)) for first in classes for second in classes if first != second]
-        values.append(np.mean([_area(truth[both] == first, scores[both, first], weight[both]) for first, both in pairs]))
+        truth, scores, weight = (
+            predictions.truth[row],
+            predictions.scores[row],
+            predictions.weights[row].astype(np.float64),
+        )
+        pairs = [
+            (first, np.isin(truth, (first, second)) & (weight > 0))
+            for first in classes
+            for second in classes
+            if first != second
+        ]
+        values.append(
+            np.mean([_area(truth[both] == first, scores[both, first], weight[both]) for first, both in pairs])
+        )
     found = np.reshape(values, predictions.rows)
     if undefined is None:
-        refuse_rows(np.isnan(found), "test cases of all classes", "use stratified or larger test sets, or say with undefined= what such a row counts (numpy.nan marks it)")
+        refuse_rows(
+            np.isnan(found),
+            "test cases of all classes",
+            "use stratified or larger test sets, or say with undefined= what such a row counts (numpy.nan marks it)",
+        )
     return np.asarray(np.where(np.isnan(found), np.nan if undefined is None else undefined, found))
 
 
 def interval(predictions: Predictions, level: float = 0.95, positive: Positive = None, scale: str = "logit") -> Result:
-    """The AUC of each row with DeLong's standard error, for these trained models and new cases (DeLong, DeLong & Clarke-Pearson 1988).
+    """The AUC of each row with DeLong's standard error, for these trained models and new cases (DeLong, DeLong &
+    Clarke-Pearson 1988).
 
     Args:
       predictions: rows *R.
       level: confidence level, 0 < level < 1.
       positive: the class to find; None means the second of two.
-      scale: "logit" for an interval that is symmetric in log(A / (1 - A)) and stays within 0 and 1; "identity" for the plain one.
+      scale: "logit" for an interval that is symmetric in log(A / (1 - A)) and stays within 0 and 1; "identity" for the
+        plain one.
     Returns:
-      Result, each number [*R]. Where the classes are separated, AUC 0 or 1, the standard error is 0 and both limits are NaN: it says nothing.
-      A case of weight 2 counts as two independent cases.
+      Result, each number [*R]. Where the classes are separated, AUC 0 or 1, the standard error is 0 and both limits
+      are NaN: it says nothing. A case of weight 2 counts as two independent cases.
     Raises:
-      ValueError: a row with fewer than 2 test cases of either kind, an unknown class or scale, or a level out of range.
+      ValueError: a row with fewer than 2 test cases of either kind, an unknown class or scale, or a level out of
+        range.
     """
     if scale not in ("logit", "identity"):
-        raise ValueError(f"expected the scale logit or identity, got {scale!r}; logit keeps the interval within 0 and 1")
+        raise ValueError(
+            f"expected the scale logit or identity, got {scale!r}; logit keeps the interval within 0 and 1"
+        )
     require_level(level)
     areas, covariance = _delong((predictions,), positive)
     estimate, error = areas[..., 0], np.asarray(np.sqrt(covariance[..., 0, 0]))
@@ -203,11 +265,26 @@ def interval(predictions: Predictions, level: float = 0.95, positive: Positive =
         lower, upper = (scipy.special.expit(limit) for limit in limits)
     else:
         lower, upper = Spread(estimate, error, np.inf).limits(level)
-    note = "the classes are separated (AUC 0 or 1), where this standard error is 0 and says nothing" if apart.any() else ""
+    note = (
+        "the classes are separated (AUC 0 or 1), where this standard error is 0 and says nothing" if apart.any() else ""
+    )
     lower, upper = (np.asarray(np.where(apart, np.nan, limit)) for limit in (lower, upper))
     name = predictions.classes[predictions.number(positive)]
     method = f"DeLong's interval{' on the logit scale' if scale == 'logit' else ''}"
-    return Result(method, SOURCE, TARGET, f"AUC of class {name}", predictions.learner, estimate, error, np.full(estimate.shape, np.inf), lower, upper, level, note=note)
+    return Result(
+        method,
+        SOURCE,
+        TARGET,
+        f"AUC of class {name}",
+        predictions.learner,
+        estimate,
+        error,
+        np.full(estimate.shape, np.inf),
+        lower,
+        upper,
+        level,
+        note=note,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,9 +295,10 @@ class DeLong:
       learners: the M classifiers.
       auc: [*R, M].
       covariance: of the AUCs, [*R, M, M].
-      statistic: of the differences from the first, a chi-squared value, [*R]; of two classifiers it is z². 0 where all classifiers rank alike,
-        infinite where a difference has no variance.
-      df: its degrees of freedom, the rank of the covariance of the differences, [*R]; M - 1 unless classifiers rank alike.
+      statistic: of the differences from the first, a chi-squared value, [*R]; of two classifiers it is z². 0 where all
+        classifiers rank alike, infinite where a difference has no variance.
+      df: its degrees of freedom, the rank of the covariance of the differences, [*R]; M - 1 unless classifiers rank
+        alike.
       p_value: [*R]; 1 where all classifiers rank alike.
     """
 
@@ -231,7 +309,9 @@ class DeLong:
     df: Int[np.ndarray, "*R"]
     p_value: Float[np.ndarray, "*R"]
 
-    def difference(self, first: int = 0, second: int = 1, level: float = 0.95, alternative: str = "two-sided") -> Result:
+    def difference(
+        self, first: int = 0, second: int = 1, level: float = 0.95, alternative: str = "two-sided"
+    ) -> Result:
         """AUC of the second classifier minus that of the first, [*R], with parts "z" and "p_value".
 
         Args:
@@ -244,34 +324,66 @@ class DeLong:
         pair = self.covariance[..., [first, second], :][..., [first, second]]
         total = np.trace(pair, axis1=-2, axis2=-1)
         variance = total - 2 * pair[..., 0, 1]
-        spread = Spread(np.asarray(self.auc[..., second] - self.auc[..., first]), np.asarray(np.sqrt(np.where(variance > 1e-12 * total, variance, 0))), np.inf)
+        spread = Spread(
+            np.asarray(self.auc[..., second] - self.auc[..., first]),
+            np.asarray(np.sqrt(np.where(variance > 1e-12 * total, variance, 0))),
+            np.inf,
+        )
         (z, p), (lower, upper) = spread.test(alternative), spread.limits(level, alternative)
         parts = {"z": z, "p_value": p}
         unit = f"AUC of {self.learners[second]} minus AUC of {self.learners[first]}"
         target = "the difference in AUC of these trained models for new cases"
-        return Result("DeLong's test", SOURCE, target, unit, "", spread.estimate, spread.standard_error, np.full(z.shape, np.inf), lower, upper, level, parts)
+        return Result(
+            "DeLong's test",
+            SOURCE,
+            target,
+            unit,
+            "",
+            spread.estimate,
+            spread.standard_error,
+            np.full(z.shape, np.inf),
+            lower,
+            upper,
+            level,
+            parts,
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """One line per row and classifier: its AUC and standard error, with the test of all."""
-        rows = [np.ravel(np.broadcast_to(value[..., None], self.auc.shape)) for value in (self.statistic, self.df, self.p_value)]
+        rows = [
+            np.ravel(np.broadcast_to(value[..., None], self.auc.shape))
+            for value in (self.statistic, self.df, self.p_value)
+        ]
         error = np.sqrt(np.diagonal(self.covariance, axis1=-2, axis2=-1))
         names = np.broadcast_to(np.array(self.learners), self.auc.shape)
-        return pd.DataFrame(dict(zip(("learner", "auc", "standard_error", "statistic", "df", "p_value"), (names.ravel(), self.auc.ravel(), error.ravel(), *rows), strict=True)))
+        return pd.DataFrame(
+            dict(
+                zip(
+                    ("learner", "auc", "standard_error", "statistic", "df", "p_value"),
+                    (names.ravel(), self.auc.ravel(), error.ravel(), *rows),
+                    strict=True,
+                )
+            )
+        )
 
     def __str__(self) -> str:
         if self.statistic.ndim:
-            return f"DeLong's test ({SOURCE}): {self.statistic.size} rows, median p = {np.median(self.p_value):.3g}, of classifiers {', '.join(self.learners)}"
+            return (
+                f"DeLong's test ({SOURCE}): {self.statistic.size} rows, median p = "
+                f"{np.median(self.p_value):.3g}, of classifiers {', '.join(self.learners)}"
+            )
         areas = (f"{name} {area:.4f}" for name, area in zip(self.learners, self.auc, strict=True))
         return (
-            f"DeLong's test ({SOURCE}): AUC {', '.join(areas)}\n  chi-squared {self.statistic:.4g} with {int(self.df)} degrees of freedom, p = {self.p_value:.3g}\n  about {TARGET}"
+            f"DeLong's test ({SOURCE}): AUC {', '.join(areas)}\n  chi-squared {self.statistic:.4g} with "
+            f"{int(self.df)} degrees of freedom, p = {self.p_value:.3g}\n  about {TARGET}"
         )
 
 
 def delong(*predictions: Predictions, positive: Positive = None) -> DeLong:
     """DeLong's test that two or more classifiers have one AUC (DeLong, DeLong & Clarke-Pearson 1988), in O(N log N).
 
-    Placements are found by sorting, as in Sun & Xu 2014, so that a case may count several times. The test is about these trained models;
-    over the rows of a plan its p-values are not independent.
+    Placements are found by sorting, as in Sun & Xu 2014, so that a case may count several times. The test is about
+    these trained models; over the rows of a plan its p-values are not independent.
 
     Args:
       predictions: of each classifier, rows *R, for the same cases and test weights.
@@ -279,13 +391,22 @@ def delong(*predictions: Predictions, positive: Positive = None) -> DeLong:
     Returns:
       DeLong, each number [*R].
     Raises:
-      ValueError: fewer than 2 classifiers, other cases or weights, a row with fewer than 2 test cases of either kind, or an unknown class.
+      ValueError: fewer than 2 classifiers, other cases or weights, a row with fewer than 2 test cases of either kind,
+        or an unknown class.
     """
     if len(predictions) < 2:
         raise ValueError(f"expected two or more classifiers to compare, got {len(predictions)}; see interval for one")
     first = predictions[0]
-    if any(one.classes != first.classes or not np.array_equal(one.truth, first.truth) or not np.array_equal(one.weights, first.weights) for one in predictions):
-        raise ValueError("expected all classifiers on the same cases, classes and test weights, got others; predict the test cases of one plan with each")
+    if any(
+        one.classes != first.classes
+        or not np.array_equal(one.truth, first.truth)
+        or not np.array_equal(one.weights, first.weights)
+        for one in predictions
+    ):
+        raise ValueError(
+            "expected all classifiers on the same cases, classes and test weights, got others; "
+            "predict the test cases of one plan with each"
+        )
     areas, covariance = _delong(predictions, positive)
     statistic, df = np.empty(first.rows), np.empty(first.rows, np.int64)
     for row in np.ndindex(first.rows):
@@ -295,7 +416,9 @@ def delong(*predictions: Predictions, positive: Positive = None) -> DeLong:
 
 
 def _chi_squared(areas: Float[np.ndarray, " M"], covariance: Float[np.ndarray, "M M"]) -> tuple[float, int]:
-    """Quadratic form of the differences from the first, and its rank; infinite if they leave the space in which they vary."""
+    """Quadratic form of the differences from the first, and its rank; infinite if they leave the space in which they
+    vary.
+    """
     contrast = np.eye(len(areas))[1:] - np.eye(len(areas))[0]
     differences, spread = contrast @ areas, contrast @ covariance @ contrast.T
     values, vectors = np.linalg.eigh(spread)
@@ -306,29 +429,46 @@ def _chi_squared(areas: Float[np.ndarray, " M"], covariance: Float[np.ndarray, "
     return float(np.sum(along[varies] ** 2 / values[varies])), int(varies.sum())
 
 
-def _delong(predictions: tuple[Predictions, ...], positive: Positive) -> tuple[Float[np.ndarray, "*R M"], Float[np.ndarray, "*R M M"]]:
+def _delong(
+    predictions: tuple[Predictions, ...], positive: Positive
+) -> tuple[Float[np.ndarray, "*R M"], Float[np.ndarray, "*R M M"]]:
     """AUCs [*R, M] and their covariance [*R, M, M]: S10 / n1 + S01 / n0 of the placements."""
     first = predictions[0]
     positives = first.support[..., first.number(positive)]
-    refuse_rows((positives < 2) | (first.support.sum(-1) - positives < 2), "at least 2 test cases of the positive class and 2 of others", MORE)
+    refuse_rows(
+        (positives < 2) | (first.support.sum(-1) - positives < 2),
+        "at least 2 test cases of the positive class and 2 of others",
+        MORE,
+    )
     areas, covariances = [], []
     for row in zip(*(one.one_class(positive) for one in predictions), strict=True):
         truth, _, weight = row[0]
         placed = [_placements(*one) for one in row]
-        kinds = ((weight[truth], np.stack([of[0] for of in placed])), (weight[~truth], np.stack([of[1] for of in placed])))
+        kinds = (
+            (weight[truth], np.stack([of[0] for of in placed])),
+            (weight[~truth], np.stack([of[1] for of in placed])),
+        )
         areas.append(kinds[0][1] @ kinds[0][0] / kinds[0][0].sum())
-        covariances.append(sum(np.atleast_2d(np.cov(values, fweights=w.astype(np.int64))) / w.sum() for w, values in kinds))
+        covariances.append(
+            sum(np.atleast_2d(np.cov(values, fweights=w.astype(np.int64))) / w.sum() for w, values in kinds)
+        )
     m = len(predictions)
     return np.reshape(areas, (*first.rows, m)), np.reshape(covariances, (*first.rows, m, m))
 
 
-def _placements(truth: Bool[np.ndarray, " n"], score: Float[np.ndarray, " n"], weight: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, " n1"], Float[np.ndarray, " n0"]]:
-    """V10 [n1] and V01 [n0]: the share of the other kind that each case of the class is above, and that each other case is below; ties count one half."""
+def _placements(
+    truth: Bool[np.ndarray, " n"], score: Float[np.ndarray, " n"], weight: Float[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, " n1"], Float[np.ndarray, " n0"]]:
+    """V10 [n1] and V01 [n0]: the share of the other kind that each case of the class is above, and that each other
+    case is below; ties count one half.
+    """
     kinds = (score[truth], weight[truth]), (score[~truth], weight[~truth])
     return _share_below(kinds[0][0], *kinds[1]), 1 - _share_below(kinds[1][0], *kinds[0])
 
 
-def _share_below(at: Float[np.ndarray, " a"], score: Float[np.ndarray, " b"], weight: Float[np.ndarray, " b"]) -> Float[np.ndarray, " a"]:
+def _share_below(
+    at: Float[np.ndarray, " a"], score: Float[np.ndarray, " b"], weight: Float[np.ndarray, " b"]
+) -> Float[np.ndarray, " a"]:
     order = np.argsort(score)
     total = np.append(0.0, np.cumsum(weight[order]))
     below, upto = (total[np.searchsorted(score[order], at, side)] for side in ("left", "right"))

@@ -1,0 +1,183 @@
+"""Data from tables: data frames, CSV files, OpenML."""
+
+import difflib
+from collections.abc import Hashable
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+from jaxgen.datasets.arrays import from_arrays
+from jaxgen.datasets.checks import check_names, existing, is_number, naming
+from jaxgen.types import Data
+
+
+def from_frame(frame: pd.DataFrame, target: Hashable, task: str | None = None, constant: str = "raise") -> Data:
+    """Data from a DataFrame: one column is the target, all others are inputs.
+
+    Columns of numbers and booleans stay as they are. A column of texts or categories becomes one column of zeros and
+    ones, "column=level", for every level that occurs except the first in sorted order, the reference level: with it
+    they would add up to the intercept of a linear model.
+
+    Args:
+      frame: one row per case; rows are taken in their order, the index is not used.
+      target: the name of the column to predict.
+      task: "regression" or "classification"; by default a target of texts, categories or booleans is a classification.
+      constant: as for `from_arrays`.
+    Returns:
+      Data with x [N, D], D the number of columns after the encoding, and y [N, K].
+    Raises:
+      ValueError: as `from_arrays`; or the target is unknown, names are not different, a value is missing, or a column
+        holds dates, a text among numbers, or more than max(20, N / 2) different texts.
+    """
+    frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
+    target = str(target)
+    check_names(list(frame.columns), frame.shape[1])
+    if target not in frame.columns:
+        guess = difflib.get_close_matches(target, frame.columns, n=1)
+        raise ValueError(
+            f"expected a target among the columns {', '.join(frame.columns)}, got {target!r}; "
+            f"{f'did you mean {guess[0]!r}?' if guess else 'name one of them'}"
+        )
+    if len(frame) < 2 or frame.shape[1] < 2:
+        raise ValueError(
+            f"expected at least two rows, one input and the target, got {len(frame)} rows of "
+            f"{frame.shape[1]} columns; check the source of the data"
+        )
+    columns = {name: _complete(column) for name, column in frame.items()}
+    labels = columns.pop(target)
+    if task != "classification":
+        _check_spoiled(labels)
+    names, inputs = zip(*(pair for column in columns.values() for pair in _encoded(column)), strict=True)
+    return from_arrays(np.column_stack(inputs), labels, names, target, task, constant)
+
+
+def read_csv(
+    path: str | PathLike[str], target: Hashable, task: str | None = None, constant: str = "raise", **options: Any
+) -> Data:
+    """Data from a CSV file with a header.
+
+    Args:
+      path: the file.
+      target: the name of the column to predict.
+      task, constant: as for `from_frame`.
+      **options: passed on to `pandas.read_csv`: sep, decimal, usecols, na_values, dtype={"column": "category"}, ...
+    Returns:
+      Data with x [N, D] and y [N, K], encoded as by `from_frame`.
+    Raises:
+      FileNotFoundError: there is no such file.
+      ValueError: as `from_frame`, the file named; or the file is empty or no table.
+    """
+    path = existing(path)
+    with naming(path):
+        try:
+            frame = pd.read_csv(path, **options)
+        except pd.errors.EmptyDataError:
+            raise ValueError("expected a header and rows, got an empty file; check the path") from None
+        except ValueError as error:  # of pandas' parser, or bytes that are no text
+            raise ValueError(
+                f"expected a table, got what pandas.read_csv cannot read ({' '.join(str(error).split())}); "
+                "give its options (sep, encoding, usecols)"
+            ) from None
+        if options.get("index_col") is None and not frame.index.equals(
+            pd.RangeIndex(len(frame))
+        ):  # pandas took the first values as row names
+            raise ValueError(
+                f"expected {frame.shape[1]} values in every row, one per name in the header, got more; "
+                "name every column, or pass index_col=0 for row names"
+            )
+        return from_frame(frame, target, task, constant)
+
+
+def openml(
+    name: str,
+    version: int | str = "active",
+    target: str | None = None,
+    task: str | None = None,
+    constant: str = "raise",
+) -> Data:
+    """A data set from openml.org, through scikit-learn, which keeps a copy on disk.
+
+    Args:
+      name: the name of the set there.
+      version: its version; "active" is the one in use, which may change.
+      target: the name of the column to predict; by default the set's own.
+      task, constant: as for `from_frame`.
+    Returns:
+      Data with x [N, D] and y [N, K], encoded as by `from_frame`.
+    Raises:
+      OSError: openml.org cannot be reached.
+      ValueError: as `from_frame`, the set named; or there is no such set, or it has no target of its own or several.
+    """
+    from sklearn.datasets import fetch_openml
+
+    with naming(f"OpenML {name}"):
+        try:
+            bunch: Any = fetch_openml(name=name, version=version, as_frame=True, parser="pandas")
+        except OSError as error:
+            raise OSError(
+                f"OpenML {name}: expected an answer from openml.org, got {type(error).__name__} ({error}); "
+                "check the network, the name and the version"
+            ) from error
+        if target is None and len(bunch.target_names) != 1:
+            raise ValueError(
+                f"expected a set with one target of its own, got {len(bunch.target_names)}; "
+                f"name the target among {', '.join(map(str, bunch.frame.columns))}"
+            )
+        return from_frame(bunch.frame, bunch.target_names[0] if target is None else target, task, constant)
+
+
+def _complete(column: pd.Series) -> pd.Series:
+    """The column in the simplest type that holds it, without missing values or dates."""
+    missing = column.isna().to_numpy()
+    if missing.any():
+        raise ValueError(
+            f"expected no missing value, got {missing.sum()} in column {column.name!r}, the first in row "
+            f"{np.argmax(missing)}; fill in or leave out these rows first"
+        )
+    column = column.infer_objects()
+    texts = not is_numeric_dtype(column) and not isinstance(column.dtype, pd.CategoricalDtype)
+    if texts and (
+        column.dtype.kind in "mM" or column.astype(str).str.match(r"\d{4}-\d\d(-\d\d|$)").all()
+    ):  # also dates held as objects or ISO texts
+        raise ValueError(
+            f"expected numbers or texts, got dates in column {column.name!r}; "
+            "convert them to numbers with a meaning (age in days, month), or leave the column out"
+        )
+    if is_numeric_dtype(column) and not isinstance(
+        column.dtype, np.dtype
+    ):  # nullable numbers would arrive as objects, so as labels
+        return column.astype(bool if is_bool_dtype(column) else np.float64)
+    return column
+
+
+def _check_spoiled(column: pd.Series) -> None:
+    """Refuses a column of numbers with a few texts among them, unless it is categorical."""
+    if is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
+        return
+    number = np.array([is_number(value) for value in column])
+    if number.mean() > 0.5 and not number.all():
+        row = int(np.argmin(number))
+        raise ValueError(
+            f"expected numbers, as in most rows, got '{column.iloc[row]}' in column {column.name!r}, row "
+            f"{row}: text where a number is needed; "
+            "correct it, or make the column categorical (dtype 'category') if its numbers are codes"
+        )
+
+
+def _encoded(column: pd.Series) -> list[tuple[str, np.ndarray]]:
+    """The columns, each after its name, that one column of a frame becomes."""
+    if is_numeric_dtype(column):
+        return [(str(column.name), column.to_numpy())]
+    _check_spoiled(column)
+    code, levels = pd.factorize(column.to_numpy(dtype=object), sort=True)
+    if len(levels) > max(20, len(column) / 2):
+        raise ValueError(
+            f"expected a few levels, got {len(levels)} different texts in the {len(column)} rows of "
+            f"column {column.name!r}, the first '{column.iloc[0]}'; "
+            "leave an identifier out, join rare levels, or convert numbers that were read as texts"
+        )
+    kept = range(min(1, len(levels) - 1), len(levels))  # a single level becomes a constant column, treated as any other
+    return [(f"{column.name}={levels[k]}", (code == k).astype(np.float64)) for k in kept]

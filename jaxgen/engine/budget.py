@@ -1,0 +1,80 @@
+"""How many rows are trained at a time: what fits into the cache of a core, or the memory of a device."""
+
+import math
+import os
+from dataclasses import dataclass
+
+from jaxgen.engine.job import Job
+from jaxgen.engine.program import facts
+from jaxgen.types import Learner
+
+_CACHE_BYTES = 2 << 20
+"""Widest array of one chunk on one CPU core: arrays that leave the cache cost a factor of three."""
+
+_LOOP_CACHE_BYTES = 1 << 18
+"""The same for arrays that a loop of many rounds makes anew in every round, such as the activations of networks:
+several of them stay in the cache.
+"""
+
+
+def workers_of(job: Job) -> int:
+    """Threads that each run a chunk of their own: one per core on a single CPU device, one otherwise."""
+    return _cores() if len(job.devices) == 1 and job.devices[0].platform == "cpu" and not facts(job).alone else 1
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most rows of a chunk, the bytes that a single row needs, and the bytes there are."""
+
+    most_rows: int
+    most_bytes: int
+    device_bytes: int
+    workers: int
+
+    @classmethod
+    def of(cls, job: Job) -> "Budget":
+        """On a CPU the cache of each core sets the size of chunks, elsewhere a share of the memory of each device."""
+        device, needs, devices = job.devices[0], facts(job), len(job.devices)
+        most = max(needs.row_bytes, needs.predict_bytes)
+        if device.platform == "cpu":
+            return cls(
+                devices * max(1, min(_CACHE_BYTES // needs.row_bytes, _LOOP_CACHE_BYTES // needs.loop_bytes)),
+                most,
+                host_memory(),
+                workers_of(job),
+            )
+        statistics = device.memory_stats() or {}
+        memory = statistics.get("bytes_limit", 0) - statistics.get("bytes_in_use", 0) or host_memory()
+        return cls(devices * max(1, memory // 16 // needs.row_bytes), most, memory, 1)
+
+    def rows(self, total: int) -> int:
+        """Rows of a chunk: within the budget, and as many chunks for every worker."""
+        rounds = math.ceil(total / (self.most_rows * self.workers))
+        return math.ceil(total / (rounds * self.workers))
+
+    def refuse_if_too_large(self, loss_bytes: int, learner: Learner) -> None:
+        """Raises MemoryError for a run that cannot fit."""
+        available = host_memory()
+        if loss_bytes > 0.9 * available:
+            raise MemoryError(
+                f"expected the losses of all rows and cases to fit into memory, got {loss_bytes:,} bytes "
+                f"where {available:,} are free; use keep='rows', or fewer resamples"
+            )
+        if self.most_bytes > self.device_bytes:
+            raise MemoryError(
+                f"expected one row of {learner} to fit into memory, got {self.most_bytes:,} bytes where "
+                f"{self.device_bytes:,} are free; use fewer cases or a smaller learner"
+            )
+
+
+def host_memory() -> int:
+    """Free bytes of main memory."""
+    try:
+        with open("/proc/meminfo") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,0 +1,175 @@
+"""A job traced to learn its needs, and compiled once for a shape."""
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import AxisType, PartitionSpec
+
+from jaxgen.engine.job import Job
+
+_POOLED = {
+    "cholesky",
+    "cholesky_update",
+    "eig",
+    "eigh",
+    "geqp3",
+    "geqrf",
+    "hessenberg",
+    "householder_product",
+    "lu",
+    "ormqr",
+    "qr",
+    "schur",
+    "svd",
+    "triangular_solve",
+}
+
+_POOLED |= {"tridiagonal", "tridiagonal_solve", "ffi_call", "pure_callback", "io_callback", "debug_callback"}
+"""Primitives that on a CPU call LAPACK, or other foreign code, for a batch."""
+
+_PREDICT_BYTES = 1 << 20
+"""Working memory of predictions: where all cases are many more than those that a row trains on, few rows predict at a
+time.
+"""
+
+_FEW_ROUNDS = 32
+"""Loops of a known number of rounds up to this do not count as loops."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What tracing a job tells about it.
+
+    Attributes:
+      row_bytes: size of the widest intermediate array of a row while it is fitted.
+      loop_bytes: the same inside loops of many rounds, whose arrays are used again and again.
+      predict_bytes: the same while it predicts all cases.
+      alone: on a CPU it must not run beside another: batched LAPACK calls wait for the pool of threads that also runs
+        the chunks, so two at a time can wait for each other for ever (seen with jaxlib 0.10.2). Each uses all cores by
+        itself.
+      info: shape and type of what the learner's `diagnose` says of a row.
+    """
+
+    row_bytes: int
+    loop_bytes: int
+    predict_bytes: int
+    alone: bool
+    info: Mapping[str, jax.ShapeDtypeStruct]
+
+
+@lru_cache(maxsize=64)
+def facts(job: Job) -> Facts:
+    """Traces a few rows of one data set; nothing is compiled."""
+    rows = 61 if job.together else 1  # a number that no other axis is likely to have
+    x, y = (jax.ShapeDtypeStruct((job.cases, width), job.dtype) for width in (job.inputs, job.outputs))
+    train, r = jax.ShapeDtypeStruct((rows, job.cases), np.uint8), jax.ShapeDtypeStruct((rows,), np.int32)
+    fit, (params, _) = jax.make_jaxpr(job.fitted, return_shape=True)(
+        jax.random.key(0), x, y, train, jax.ShapeDtypeStruct((), np.int32), r
+    )
+    one = jax.tree.map(lambda p: jax.ShapeDtypeStruct(p.shape[1:], p.dtype), params)
+    predict = jax.make_jaxpr(job.tested)(one, x, y)
+    info = jax.eval_shape(getattr(job.learner, "diagnose", lambda p: {}), one)
+    alone = any(equation.primitive.name in _POOLED for program in (fit, predict) for equation in _equations(program))
+    widest = max(_widest(_equations(fit), rows), job.cases * np.dtype(job.dtype).itemsize)
+    return Facts(widest, _widest(_equations_of_loops(fit), rows), _widest(_equations(predict), 1), alone, info)
+
+
+def _widest(equations: Iterator[Any], rows: int) -> int:
+    """Bytes of a row in the largest array that some equations of a program of some rows make."""
+    sizes = (
+        math.prod(v.aval.shape) * v.aval.dtype.itemsize
+        for equation in equations
+        for v in equation.outvars
+        if rows in v.aval.shape or rows == 1
+    )
+    return max(1, max(sizes, default=1) // rows)
+
+
+def _equations_of_loops(program: Any) -> Iterator[Any]:
+    """The equations inside all loops of a traced program, but for those of few rounds."""
+    for equation in _equations(program):
+        if equation.primitive.name == "while" or (
+            equation.primitive.name == "scan" and equation.params["length"] > _FEW_ROUNDS
+        ):
+            yield from _inner(equation)
+
+
+def _equations(program: Any) -> Iterator[Any]:
+    """All equations of a traced program, those of inner programs too."""
+    for equation in getattr(program, "jaxpr", program).eqns:
+        yield equation
+        yield from _inner(equation)
+
+
+def _inner(equation: Any) -> Iterator[Any]:
+    """All equations of the programs that an equation holds."""
+    for value in equation.params.values():
+        for inner in value if isinstance(value, tuple | list) else (value,):
+            if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
+                yield from _equations(inner)
+
+
+@lru_cache(maxsize=64)
+def compiled(job: Job, sets: int, rows: int, key_type: Any) -> Callable[..., Any]:
+    """The program of (key, x, y, train [sets, rows, N], q [sets], r [sets, rows]) for chunks of one shape.
+
+    Several devices share the data sets of a chunk if it has more than one, else its rows.
+    """
+    whole = None if job.one_data_set else 0
+    job = replace(job, predicted=max(1, _PREDICT_BYTES * len(job.devices) // (facts(job).predict_bytes * sets)))
+    step = jax.vmap(job.one_set, in_axes=(None, whole, whole, 0, 0, 0))
+
+    def run(key, x, y, train, q, r):
+        return step(key, x[0] if job.one_data_set else x, y[0] if job.one_data_set else y, train, q, r)
+
+    first, *others = job.devices
+    if others:
+        mesh = jax.make_mesh((len(job.devices),), ("shard",), axis_types=(AxisType.Auto,), devices=job.devices)
+        by_set = PartitionSpec("shard") if sets > 1 else PartitionSpec()
+        by_row = PartitionSpec("shard") if sets > 1 else PartitionSpec(None, "shard")
+        data = PartitionSpec() if job.one_data_set else by_set
+        # check_vma=True would take constant start values as replicated and sum their gradients over the devices.
+        run = jax.shard_map(
+            run,
+            mesh=mesh,
+            in_specs=(PartitionSpec(), data, data, by_row, by_set, by_row),
+            out_specs=by_row,
+            check_vma=False,
+        )
+    x, y = (
+        jax.ShapeDtypeStruct((1 if job.one_data_set else sets, job.cases, width), job.dtype)
+        for width in (job.inputs, job.outputs)
+    )
+    numbers = (
+        jax.ShapeDtypeStruct((sets, rows, job.cases), np.uint8),
+        jax.ShapeDtypeStruct((sets,), np.int32),
+        jax.ShapeDtypeStruct((sets, rows), np.int32),
+    )
+    keep_programs()
+    with jax.default_device(first):
+        return jax.jit(run).lower(jax.ShapeDtypeStruct((), key_type), x, y, *numbers).compile()
+
+
+def keep_programs() -> None:
+    """Switches JAX's persistent compilation cache on, in the user's folder of caches, unless the user has one or wants
+    none.
+
+    What took more than a second to compile is then read from there by later processes. JAX_COMPILATION_CACHE_DIR names
+    another folder, JAX_ENABLE_COMPILATION_CACHE=false switches it off.
+    """
+    config: Any = jax.config
+    if config.jax_compilation_cache_dir is None and config.jax_enable_compilation_cache:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxgen"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return
+        if os.access(folder, os.W_OK):
+            config.update("jax_compilation_cache_dir", str(folder))

@@ -1,0 +1,379 @@
+"""Learners that improve a network iteration by iteration: what `Descent` and `Conjugate` share."""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from jaxgen.learn.network.nets import MLP, PerTask, as_network
+from jaxgen.learn.network.objectives import Objective, Penalty, as_objective
+from jaxgen.types import Data, Key, Minimum, Params, Plan
+from jaxgen.types.value import Value
+
+_NETWORK = MLP()
+
+
+class Trained(NamedTuple):
+    """A trained network.
+
+    Attributes:
+      params: its weights and biases; see the network.
+      statistics: mean [H] and variance [H] of each layer that `batch_norm` standardises, over the training cases.
+      failed_step: the iteration after which its error was no longer finite, -1 if it always was; [].
+      gradient: norm of the objective's gradient, relative to that at a random start; [].
+    """
+
+    params: PyTree
+    statistics: PyTree
+    failed_step: Int[Array, "*S"]
+    gradient: Float[Array, "*S"]
+
+
+class Watched(NamedTuple):
+    """The saved network with the least error, the errors [S] of all saves (NaN after an early end), and its iteration
+    [] (0 if none was finite).
+    """
+
+    best: Params
+    errors: Float[Array, " S"]
+    iteration: Int[Array, ""]
+
+
+class Steps(NamedTuple):
+    """One training in progress: its state, how to advance it from iteration a to b, and what network it holds at
+    iteration b.
+    """
+
+    state: Any
+    advance: Callable[[Any, Any, Any], Any]
+    current: Callable[[Any, Any], Trained]
+
+
+class Cases(NamedTuple):
+    """Training cases inside a network: inputs [D, n], targets [K, n], weights [n]; all finite."""
+
+    x: Float[Array, "D n"]
+    y: Float[Array, "K n"]
+    w: Float[Array, " n"]
+
+
+@dataclass(frozen=True, repr=False)
+class Iterative(Value):
+    """Base of learners that train one network by iterations; they say how with `begin`.
+
+    Attributes:
+      network: MLP, PerTask, or a flax module of your own, [n, D] to [n, K], with parameters only. Its argument
+        `train`, `training` or `deterministic` is set if it has one. (Its dropout draws by position, so there absent
+        cases change the draws of others.)
+      steps: iterations.
+      objective: what is made small; a name or an `Objective`.
+      penalty: one or several of L2, L1, Sparse, Tied, added to the sum of the objective over the cases.
+      saves: iterations whose networks `path` returns and early stopping chooses from: "1-2-5" for 1 to 10 by 1, to 20
+        by 2, to 50 by 5, to 100 by 10, and so on (Neal 1998: 63 in 20,000); a number for that many, which are those of
+        "1-2-5" if these are as many, else spaced logarithmically; or the iterations themselves. The last iteration is
+        always one.
+      tolerance: a network whose relative gradient norm is above it after the last iteration is marked as failed; None
+        accepts all. (Michelucci & Venturini 2021 ask to leave out networks that did not converge.)
+    """
+
+    network: Any = _NETWORK
+    steps: int = 1000
+    objective: str | Objective = "squared"
+    penalty: Penalty | tuple[Penalty, ...] = ()
+    saves: str | int | tuple[int, ...] = "1-2-5"
+    tolerance: float | None = None
+
+    failures: ClassVar[tuple[str, ...]] = (
+        "the error of its network was no longer finite (its step is in info['failed_step']; "
+        "use a smaller rate, or normalise the data with learn.Normalised)",
+        "its network had not converged after the last iteration (info['gradient'] is above the "
+        "tolerance; use more steps)",
+    )
+
+    @property
+    def classifies(self) -> bool:
+        """Whether targets must be zeros and ones."""
+        return as_objective(self.objective).classifies
+
+    @property
+    def raw_inputs(self) -> tuple[int, ...]:
+        """Inputs that must come as they are in the data: the column of `PerTask`."""
+        column = getattr(self.network, "column", None)
+        return () if column is None else (column,)
+
+    @property
+    def save_steps(self) -> tuple[int, ...]:
+        """The S iterations that are saved, strictly increasing, the last one included."""
+        return save_steps(self.saves, self.steps)
+
+    def init(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"]) -> PyTree:
+        """The parameters that `fit` with the same key starts from; only the shapes and types of x [n, D] and y [n, K]
+        matter.
+        """
+        return as_network(self.network).start(jax.random.split(key)[0], x, y)
+
+    def fit(
+        self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None
+    ) -> Trained:
+        """The network after the last iteration, from a random start or from given parameters."""
+        state, advance, current = self.begin(key, x, y, w, start)
+        return current(advance(state, 0, self.steps), self.steps)
+
+    def path(
+        self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None
+    ) -> Trained:
+        """The networks at `save_steps`, every array with a leading axis [S]."""
+        state, advance, current = self.begin(key, x, y, w, start)
+
+        def visit(state, interval):
+            state = advance(state, *interval)
+            return state, current(state, interval[1])
+
+        return lax.scan(visit, state, _intervals(self.save_steps))[1]
+
+    def watched(
+        self,
+        key: Key,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        watch: Callable[[Params, Any], Float[Array, ""]],
+        patience: int | float | None = None,
+        stretch: float = 1.0,
+        start: PyTree = None,
+    ) -> Watched:
+        """The best of the saved networks by the error that `watch(trained, iteration)` gives, the first of equals.
+
+        Args:
+          key, x, y, w, start: as for `fit`, with cases [n, D], [n, K] and weights [n].
+          watch: its error, [].
+          patience, stretch: training ends at the first save beyond `stretch` times the best iteration so far +
+            `patience`; None goes on to the last iteration.
+        Returns:
+          Watched, with errors [S].
+        """
+        state, advance, current = self.begin(key, x, y, w, start)
+        since, upto = _intervals(self.save_steps)
+        nothing = jax.tree.map(
+            lambda a: jnp.full(a.shape, jnp.nan if jnp.issubdtype(a.dtype, jnp.floating) else 0, a.dtype),
+            jax.eval_shape(current, state, jnp.int32(0)),
+        )
+        first = (
+            jnp.int32(0),
+            state,
+            nothing,
+            jnp.asarray(jnp.inf, x.dtype),
+            jnp.int32(0),
+            jnp.full(len(upto), jnp.nan, x.dtype),
+            jnp.bool_(True),
+        )
+
+        def visit(loop):
+            save, state, best, least, iteration, errors, active = loop
+            state = advance(state, since[save], upto[save])
+            now = current(state, upto[save])
+            error = watch(now, upto[save])
+            error = jnp.where(jnp.isfinite(error), error, jnp.inf)
+            better = active & (error < least)
+            best = jax.tree.map(lambda new, old: jnp.where(better, new, old), now, best)._replace(
+                failed_step=now.failed_step
+            )
+            least, iteration = jnp.where(better, error, least), jnp.where(better, upto[save], iteration)
+            errors = errors.at[save].set(jnp.where(active, error, jnp.nan))
+            if patience is not None:
+                active = active & (upto[save].astype(x.dtype) <= stretch * iteration.astype(x.dtype) + patience)
+            return save + 1, state, best, least, iteration, errors, active
+
+        def unfinished(loop):
+            return (loop[0] < len(upto)) & (True if patience is None else in_any_row(loop[-1]))
+
+        _, _, best, _, iteration, errors, _ = lax.while_loop(unfinished, visit, first)
+        return Watched(best, errors, iteration)
+
+    def begin(
+        self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree
+    ) -> Steps:
+        """A training on cases [n, D], [n, K] of weights [n] that can be advanced iteration by iteration."""
+        raise NotImplementedError
+
+    def predict(self, params: Trained, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
+        """Predicted targets, in the units of y; probabilities for a cross-entropy."""
+        outputs = as_network(self.network).forward(params.params, x.T, statistics=params.statistics).outputs
+        return as_objective(self.objective).predictions(outputs).T
+
+    def failure(self, params: Trained) -> Int[Array, ""]:
+        """1 if the error was not finite at some step, 2 if the network has not converged, else 0; []."""
+        unconverged = jnp.bool_(False) if self.tolerance is None else ~(params.gradient <= self.tolerance)
+        return jnp.where(params.failed_step >= 0, 1, jnp.where(unconverged, 2, 0)).astype(jnp.int32)
+
+    def diagnose(self, params: Trained) -> dict[str, Array]:
+        """The step of a failure and the relative gradient norm, each []."""
+        return {"failed_step": params.failed_step, "gradient": params.gradient}
+
+    def minimised(self, params: Trained) -> Minimum:
+        """What training made small, for `algebraic.full_fit`: the objective with `Sparse` of each case, [n], and the
+        other penalties, [].
+
+        Raises:
+          ValueError: a network with batch normalisation, dropout or noise, whose error is no sum of one function over
+            the cases.
+        """
+        network, objective = as_network(self.network), as_objective(self.objective)
+        if draws(self.network) or getattr(_inside(self.network), "batch_norm", False):
+            raise ValueError(
+                "expected a network without batch_norm, dropout and noise, whose error is a sum of one "
+                f"function over the cases, got {self.network}; leave them out, or resample"
+            )
+
+        def cost(free, x, y):
+            forward = network.forward(free, x.T)
+            losses, rest = objective.losses(forward.outputs, y.T), jnp.zeros((), x.dtype)
+            for penalty in self.penalties:
+
+                def size(w, penalty=penalty):
+                    return penalty.penalty(free, forward.hidden, w)
+
+                ones = jnp.ones(len(x), x.dtype)
+                # A penalty of cases is linear in their weights, so its gradient is what each case adds.
+                losses, rest = (
+                    (losses + jax.grad(size)(ones), rest) if penalty.of_cases else (losses, rest + size(ones))
+                )
+            return losses, rest
+
+        return params.params, lambda free: params._replace(params=free), cost
+
+    def check(self, data: Data, plan: Plan) -> None:
+        """Refuses settings and data that do not fit.
+
+        Raises:
+          ValueError: what was expected, what came, and what to do.
+        """
+        if self.steps < 1:
+            raise ValueError(f"expected at least 1 step, got {self.steps} in {self}; train for some iterations")
+        if self.tolerance is not None and not self.tolerance > 0:
+            raise ValueError(
+                f"expected a tolerance above 0, got {self.tolerance} in {self}; leave it out to accept all networks"
+            )
+        save_steps(self.saves, self.steps)
+        as_objective(self.objective).check(data)
+        network = as_network(self.network)
+        network.check(data)
+        for penalty in self.penalties:
+            penalty.check(network)
+        x, y = (jax.ShapeDtypeStruct((2, width), jnp.float32) for width in (data.d, data.y.shape[-1]))
+        jax.eval_shape(
+            lambda x, y: self.energy(self.init(jax.random.key(0), x, y), prepare(x, y, jnp.ones(2, x.dtype))), x, y
+        )
+
+    @property
+    def penalties(self) -> tuple[Penalty, ...]:
+        """All penalties."""
+        return self.penalty if isinstance(self.penalty, tuple) else (self.penalty,)
+
+    def energy(self, params: PyTree, cases: Cases, key: Key | None = None, share: Any = 1.0) -> Float[Array, ""]:
+        """The objective, []: its sum over the cases divided by the `share` of all cases that they are, plus the
+        penalties.
+        """
+        forward = as_network(self.network).forward(params, cases.x, cases.w, None, key)
+        total = jnp.sum(as_objective(self.objective).losses(forward.outputs, cases.y) * cases.w)
+        for penalty in self.penalties:
+            size = penalty.penalty(params, forward.hidden, cases.w)
+            total = total + (size if penalty.of_cases else share * size)
+        return total / share
+
+    def trained(
+        self, params: PyTree, random: PyTree, cases: Cases, iteration: Any, failed_step: Int[Array, ""]
+    ) -> Trained:
+        """The network with these parameters after an iteration, its statistics, and the norm [] of its gradient
+        relative to that at a random start.
+        """
+        both = jax.tree.map(lambda a, b: jnp.stack([a, b]), params, random)
+        errors, gradients = jax.vmap(jax.value_and_grad(self.energy), in_axes=(0, None))(both, cases)
+        size, unit = jax.vmap(norm)(gradients)
+        failed_step = jnp.where((failed_step < 0) & ~jnp.isfinite(errors[0]), iteration, failed_step)
+        statistics = as_network(self.network).forward(params, cases.x, cases.w).statistics
+        return Trained(params, statistics, failed_step, size / unit)
+
+
+def prepare(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Cases:
+    """Cases as networks take them, [D, n], [K, n], [n]; whatever stands in a case of weight 0 becomes 0."""
+    used = w > 0
+    return Cases(jnp.where(used[None], x.T, 0), jnp.where(used[None], y.T, 0), w)
+
+
+def draws(network: Any) -> bool:
+    """Whether training must draw random numbers; a flax module can do without, evaluated as for prediction."""
+    inside = _inside(network)
+    return as_network(inside) is inside and inside.random
+
+
+def _inside(network: Any) -> Any:
+    """The network of which `PerTask` has several, or itself."""
+    return network.network if isinstance(network, PerTask) else network
+
+
+def norm(tree: PyTree) -> Float[Array, ""]:
+    """Euclidean norm of all numbers of a tree, []."""
+    return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
+
+
+def save_steps(saves: str | int | tuple[int, ...], steps: int) -> tuple[int, ...]:
+    """Strictly increasing iterations from 1 to `steps`, the last one included; see `Iterative.saves`.
+
+    Raises:
+      ValueError: no such spacing, more saves than iterations, or iterations that do not increase from 1 to `steps` at
+        most.
+    """
+    if isinstance(saves, tuple):
+        if not saves or saves[0] < 1 or saves[-1] > steps or any(b <= a for a, b in itertools.pairwise(saves)):
+            raise ValueError(
+                f"expected saves at increasing iterations from 1 to {steps}, got {saves}; list each once, in order"
+            )
+        return saves if saves[-1] == steps else (*saves, steps)
+    spaced = _one_two_five(steps)
+    if saves in ("1-2-5", len(spaced)):
+        return spaced
+    if isinstance(saves, str) or not 1 <= saves <= steps:
+        raise ValueError(
+            f"expected saves='1-2-5', a number from 1 to the {steps} steps, or a tuple of iterations, got "
+            f"{saves!r}; choose one of these"
+        )
+    found = [0]
+    for position in np.geomspace(1, steps, saves) if saves > 1 else [steps]:
+        found.append(max(round(position), found[-1] + 1))
+    return tuple(found[1:])
+
+
+def _one_two_five(steps: int) -> tuple[int, ...]:
+    """1 to 10 by 1, to 20 by 2, to 50 by 5, to 100 by 10, to 200 by 20, and so on, up to `steps`."""
+    found = [1]
+    while found[-1] < steps:
+        unit = 10 ** int(math.log10(found[-1]) + 1e-9)
+        stride = 1 if unit == 1 else unit // 5 if found[-1] < 2 * unit else unit // 2 if found[-1] < 5 * unit else unit
+        found.append(min(found[-1] + stride, steps))
+    return tuple(found)
+
+
+def _intervals(steps: tuple[int, ...]) -> tuple[Int[Array, " S"], Int[Array, " S"]]:
+    """Where the stretch before each save begins and ends, [S] each."""
+    return jnp.asarray((0, *steps[:-1]), jnp.int32), jnp.asarray(steps, jnp.int32)
+
+
+@jax.custom_batching.custom_vmap
+def in_any_row(flag: Bool[Array, ""]) -> Bool[Array, ""]:
+    """Whether a flag [] is set in any of the rows that run together: a loop that ends by it needs no selection in
+    every row.
+    """
+    return flag
+
+
+@in_any_row.def_vmap
+def _in_any_row_of_a_batch(size: int, batched: list[bool], flags: Bool[Array, " rows"]) -> tuple[Bool[Array, ""], bool]:
+    return in_any_row(jnp.any(flags)), False

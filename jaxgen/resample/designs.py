@@ -1,0 +1,84 @@
+"""Designs made for one interval or one test."""
+
+import numpy as np
+
+from jaxgen.resample.drawing import call, different
+from jaxgen.types import Key, Plan
+from jaxgen.types.keys import generator, text
+from jaxgen.types.numbers import require
+
+
+def paired_halves(key: Key, n: int, pairs: int = 10, resamples: int = 15, test_size: int | None = None) -> Plan:
+    """Leave-out splits of all data and of pairs of disjoint halves, for the conservative Z of Nadeau & Bengio 2003.
+
+    Args:
+      key: consumed.
+      n: cases, N, at least 4; of an odd number a case chosen at random belongs to neither half.
+      pairs: random divisions into two halves of floor(n/2) cases, M.
+      resamples: different splits of the full data and of each half, J; R = J(2M + 1).
+      test_size: test cases of every row, n2; floor(n/10), at least 1, if None. A half trains on floor(n/2) - n2 cases.
+    Returns:
+      Plan, train and test in {0, 1}, shape [R, N]; cases outside a half have weight 0 in both. Labels "pair" and
+      "half", both -1 for the rows of the full data, which come first, and "resample".
+    Raises:
+      ValueError: a number out of range, or fewer different splits of a half exist than asked for.
+    """
+    require("n", n, 4)
+    require("pairs", pairs, 1)
+    half, tested = n // 2, max(n // 10, 1) if test_size is None else test_size
+    require("test_size", tested, 1, half - 1, "one less than a half")
+    rng = generator(key)
+    full = different(rng, 1, resamples, n, tested, "test_size")
+    parts = different(rng, 2 * pairs, resamples, half, tested, "test_size")
+    cases = rng.permuted(np.tile(np.arange(n), (pairs, 1)), axis=1)[:, : 2 * half].reshape(2 * pairs, 1, half)
+    train, test = np.zeros((2, 1 + 2 * pairs, resamples, n), np.uint8)
+    train[0], test[0] = full[0] ^ 1, full[0]
+    np.put_along_axis(train[1:], cases, parts ^ 1, axis=-1)
+    np.put_along_axis(test[1:], cases, parts, axis=-1)
+    labels = {
+        "pair": np.repeat(np.r_[-1, np.repeat(np.arange(pairs), 2)], resamples),
+        "half": np.repeat(np.r_[-1, np.tile([0, 1], pairs)], resamples),
+        "resample": np.tile(np.arange(resamples), 1 + 2 * pairs),
+    }
+    scheme = call("paired_halves", text(key), n, pairs=pairs, resamples=resamples, test_size=test_size)
+    return Plan(train.reshape(-1, n), test.reshape(-1, n), scheme, labels).checked()
+
+
+def task_instances(n: int, size: int, instances: int = 8, test_cases: int | None = None, common: bool = False) -> Plan:
+    """The training and test sets of a DELVE task, fixed by the order of the cases (Rasmussen et al. 1996, "The DELVE
+    manual").
+
+    Args:
+      n: cases in the order of the prototask, N.
+      size: training cases of each instance; the blocks follow the test region and do not overlap.
+      instances: at most so many, I; fewer if the cases after the test region do not suffice.
+      test_cases: cases of the test region, which comes first, T; floor(n/2) if None.
+      common: every instance is tested on all T cases; otherwise instance i on the i-th block of floor(T/I), and a
+        remainder is not used.
+    Returns:
+      Plan, train and test in {0, 1}, shape [I, N], with label "instance".
+    Raises:
+      ValueError: a number out of range, no instance fits, or there are fewer test cases than instances.
+    """
+    require("n", n, 2)
+    region = n // 2 if test_cases is None else test_cases
+    require("test_cases", region, 1, n - 1, "one less than the cases")
+    require("size", size, 1, n - region, "the cases outside the test region")
+    require("instances", instances, 1)
+    instance = np.arange(min(instances, (n - region) // size))[:, None]
+    block = region if common else region // len(instance)
+    if block == 0:
+        raise ValueError(
+            f"expected a test case for each of {len(instance)} instances, got {region}; "
+            "ask for more test_cases, fewer instances, or common=True"
+        )
+    case = np.arange(n)
+    train = (case >= region + instance * size) & (case < region + (instance + 1) * size)
+    test = case < region if common else (case >= instance * block) & (case < (instance + 1) * block)
+    scheme = call("task_instances", n, size=size, instances=instances, test_cases=test_cases, common=common)
+    return Plan(
+        train.astype(np.uint8),
+        np.broadcast_to(test, train.shape).astype(np.uint8),
+        scheme,
+        {"instance": instance[:, 0]},
+    ).checked()

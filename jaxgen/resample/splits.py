@@ -1,0 +1,174 @@
+"""Random splits of the cases, samples with replacement, and plans of given weights."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Shaped
+
+from jaxgen.resample.drawing import call, counts, different
+from jaxgen.types import Key, Plan, as_weights
+from jaxgen.types.keys import generator, text
+from jaxgen.types.numbers import require
+
+
+def leave_out(key: Key, n: int, fraction: float, resamples: int, sets: int | None = None) -> Plan:
+    """Random splits without replacement that leave out a fixed fraction (Larsen & Hansen 1995, "Empirical
+    generalization").
+
+    Args:
+      key: consumed.
+      n: cases, N.
+      fraction: share left out, 0 < fraction < 1; ceil(n * fraction) cases are tested, the rest trained.
+      resamples: splits, R; all different, so at most C(n, ceil(n * fraction)).
+      sets: data sets, Q, each with splits of its own; None for one plan without that axis.
+    Returns:
+      Plan, train and test in {0, 1}, shape [R, N], or [Q, R, N] with sets.
+    Raises:
+      ValueError: no case, or every case, would be left out; or fewer different splits exist than asked for.
+    """
+    require("sets", 1 if sets is None else sets, 1)
+    test = different(generator(key), sets or 1, resamples, n, _left_out(n, fraction), "fraction")
+    test = test[0] if sets is None else test
+    return Plan(
+        test ^ 1, test, call("leave_out", text(key), n, fraction=fraction, resamples=resamples, sets=sets)
+    ).checked()
+
+
+def balanced(key: Key, n: int, fraction: float, resamples: int) -> Plan:
+    """Cyclic balanced splits, for few resamples (Varfis & Corleto 1994, section 2.2).
+
+    After one random permutation row b of B trains on the n - ceil(n * fraction) consecutive cases, modulo n, from
+    floor(b * n / B). So the numbers of times that two cases are trained on differ by at most one.
+
+    Args:
+      key: consumed.
+      n: cases, N.
+      fraction: share left out, 0 < fraction < 1; ceil(n * fraction) cases are tested.
+      resamples: splits, B, at most n: more would repeat themselves.
+    Returns:
+      Plan, train and test in {0, 1}, shape [B, N], with label "partition", 0: all rows cut one permutation, and so are
+      no independent draws.
+    Raises:
+      ValueError: no case, or every case, would be left out; or resamples out of range.
+    """
+    tested = _left_out(n, fraction)
+    require("resamples", resamples, 1, n, "the number of cases, where such splits start to repeat")
+    start = np.arange(resamples) * n // resamples
+    position = generator(key).permutation(n)
+    test = ((position - start[:, None]) % n >= n - tested).astype(np.uint8)
+    return Plan(
+        1 - test,
+        test,
+        call("balanced", text(key), n, fraction=fraction, resamples=resamples),
+        {"partition": np.zeros(resamples, np.int64)},
+    ).checked()
+
+
+def bootstrap(key: Key, n: int, resamples: int, sets: int | None = None) -> Plan:
+    """Bootstrap samples, tested on the cases that they lack (Efron 1983, "Estimating the error rate of a prediction
+    rule").
+
+    A draw that holds every case, which leaves none to test, is drawn again; above ten cases that hardly happens.
+
+    Args:
+      key: consumed.
+      n: cases, N.
+      resamples: bootstrap samples, R.
+      sets: data sets, Q, each with samples of its own; None for one plan without that axis.
+    Returns:
+      Plan, train the number of times that a case was drawn (n in each row), test 1 where that is 0; shape [R, N], or
+      [Q, R, N] with sets.
+    Raises:
+      ValueError: a number out of range.
+    """
+    require("n", n, 2)
+    require("resamples", resamples, 1)
+    require("sets", 1 if sets is None else sets, 1)
+    rng = generator(key)
+    train = counts(rng, (sets or 1) * resamples, n)
+    while len(again := np.flatnonzero(train.all(-1))):
+        train[again] = counts(rng, len(again), n)
+    train = train.reshape((resamples, n) if sets is None else (sets, resamples, n))
+    return Plan(
+        train, (train == 0).astype(np.uint8), call("bootstrap", text(key), n, resamples=resamples, sets=sets)
+    ).checked()
+
+
+def full(n: int) -> Plan:
+    """One row that trains and tests on every case: the full fit and its apparent error.
+
+    Args:
+      n: cases, N.
+    Returns:
+      Plan, train and test all 1, shape [1, N].
+    Raises:
+      ValueError: no cases.
+    """
+    require("n", n, 1)
+    return Plan(np.ones((1, n), np.uint8), np.ones((1, n), np.uint8), call("full", n)).checked()
+
+
+def from_weights(
+    train: Shaped[np.ndarray, "*Q R N"], test: Shaped[np.ndarray, "*Q R N"], scheme: str = "given weights"
+) -> Plan:
+    """A plan of your own weights.
+
+    Args:
+      train: how often each case counts in training, [R, N] or [Q, R, N]; whole numbers from 0 to 255 of any type, or
+        True and False.
+      test: the same for the test.
+      scheme: text that says where they come from.
+    Returns:
+      Plan, a copy, shape [*Q, R, N].
+    Raises:
+      ValueError: a weight is negative, fractional, not finite or above 255, shapes differ, or a row trains or tests on
+        nothing.
+    """
+    return Plan(as_weights("train", train), as_weights("test", test), scheme).checked()
+
+
+def stack(plans: Sequence[Plan]) -> Plan:
+    """One plan for several data sets of equal size, of one plan each.
+
+    Args:
+      plans: Q plans [R, N] with the same labels.
+    Returns:
+      Plan, shape [Q, R, N].
+    Raises:
+      ValueError: no plans, or plans of unlike shapes or labels.
+    """
+    if not plans or any(plan.train.shape != plans[0].train.shape or plan.sets is not None for plan in plans):
+        raise ValueError(
+            f"expected plans of one shape [R, N], got {[list(plan.train.shape) for plan in plans]}; "
+            "stack only plans of as many rows and cases"
+        )
+    labels = plans[0].labels
+    for plan in plans:
+        if plan.labels.keys() != labels.keys() or any(
+            not np.array_equal(plan.labels[name], labels[name]) for name in labels
+        ):
+            raise ValueError(
+                f"expected plans with the same labels, got those of {plans[0].scheme} and {plan.scheme}; "
+                "stack only plans of one design"
+            )
+    scheme = f"resample.stack([{', '.join(plan.scheme for plan in plans)}])"
+    return Plan(
+        np.stack([plan.train for plan in plans]), np.stack([plan.test for plan in plans]), scheme, labels
+    ).checked()
+
+
+def _left_out(n: int, fraction: float) -> int:
+    """ceil(n * fraction), if that leaves something to train and something to test on."""
+    require("n", n, 2)
+    if not 0 < fraction < 1:
+        raise ValueError(
+            f"expected a fraction between 0 and 1, got {fraction}; give the share of cases to leave out, such as 0.25"
+        )
+    tested = math.ceil(n * fraction - 1e-9)  # 100 * 0.07 is 7.000000000000001
+    if not 0 < tested < n:
+        raise ValueError(
+            f"expected a fraction that leaves out some of the {n} cases but not all, got {fraction}, "
+            f"which leaves out {tested}; choose another fraction"
+        )
+    return tested

@@ -1,0 +1,53 @@
+"""Random keys on the host: what `resample` and `simulate` draw from, and `assess` asks for."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxgen.types import Key
+
+
+def require(key: Key) -> Key:
+    """The key itself, if it is one typed key of JAX's default kind.
+
+    Raises:
+      TypeError: it is an integer, a raw key of the old style, an array of keys, or of a kind whose numbers depend on
+        the size of a batch.
+    """
+    if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ():
+        kind = str(jax.random.key_impl(key))
+        if kind != "threefry2x32":
+            raise TypeError(
+                f"expected a key of the kind threefry2x32, got {kind}, whose numbers depend on the size of a "
+                "batch; write jax.random.key(0, impl='threefry2x32')"
+            )
+        return key
+    got = (
+        f"the integer {key}"
+        if isinstance(key, int | np.integer)
+        else f"{type(key).__name__} of shape {list(getattr(key, 'shape', []))} and dtype "
+        f"{getattr(key, 'dtype', 'none')}"
+    )
+    seed = key if isinstance(key, int | np.integer) else 0
+    raise TypeError(f"expected one random key, got {got}; write jax.random.key({seed})")
+
+
+def generator(key: Key) -> np.random.Generator:
+    """A NumPy generator seeded by a key: the same numbers in 32 and 64 bits and on any device.
+
+    Raises:
+      TypeError: not one typed key.
+    """
+    return np.random.default_rng(np.asarray(jax.random.key_data(require(key))))
+
+
+def text(key: Key) -> str:
+    """Code that recreates a key.
+
+    Raises:
+      TypeError: not one typed key.
+    """
+    words = np.asarray(jax.random.key_data(require(key))).tolist()
+    if words[:-1] == [0] * (len(words) - 1):
+        return f"jax.random.key({words[-1]})"
+    return f"jax.random.wrap_key_data(jax.numpy.asarray({words}, 'uint32'))"

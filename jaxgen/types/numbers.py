@@ -1,0 +1,74 @@
+"""What a caller gives, checked with one sentence: whole numbers, numbers within bounds, flags, choices.
+
+Every check raises ValueError with what was expected, what came, and what to do. They run where something is made or
+asked for, on the host, never on traced arrays.
+"""
+
+import math
+from collections.abc import Collection
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+
+def require(name: str, value: Any, least: int, most: int | None = None, reason: str = "") -> None:
+    """ValueError unless a value is a whole number within bounds; `reason` says where the upper one comes from."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        because = f" ({reason})" if reason else ""
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}{because}"
+        raise ValueError(f"expected {name} to be a whole number {bounds}, got {shown(value)}; give such a number")
+
+
+def require_number(
+    name: str,
+    value: Any,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+    finite: bool = True,
+    advice: str = "give such a number",
+) -> None:
+    """ValueError unless a value is one real number, no text, flag or array, within the bounds that are given."""
+    real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    good = (
+        real
+        and not math.isnan(value)
+        and (not finite or math.isfinite(value))
+        and (least is None or value >= least)
+        and (above is None or value > above)
+        and (most is None or value <= most)
+        and (below is None or value < below)
+    )
+    if not good:
+        limits = (("of at least", least), ("above", above), ("of at most", most), ("below", below))
+        bounds = " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
+        kind = "a finite number" if finite and most is None and below is None else "a number"
+        raise ValueError(f"expected {name} to be {kind}{' ' * bool(bounds)}{bounds}, got {shown(value)}; {advice}")
+
+
+def require_flag(name: str, value: Any) -> None:
+    """ValueError unless a value is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"expected {name} to be True or False, got {shown(value)}; give one of the two")
+
+
+def require_one_of(name: str, value: Any, allowed: Collection[Any]) -> None:
+    """ValueError unless a value is among those allowed."""
+    if not any(type(value) is type(one) and value == one for one in allowed):
+        words = ", ".join(map(repr, allowed))
+        raise ValueError(f"expected {name} to be one of {words}, got {shown(value)}; choose one of these")
+
+
+def shown(value: Any, most: int = 80) -> str:
+    """A value for a message: its code, on one line and cut where it is long; for an array its type and shape."""
+    if isinstance(value, np.ndarray) or (hasattr(value, "shape") and hasattr(value, "dtype") and value.shape != ()):
+        return f"an array of shape {list(value.shape)}"
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        return f"a {type(value).__name__} that cannot be printed"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
