@@ -63,6 +63,12 @@ def require_one_of(name: str, value: Any, allowed: Collection[Any]) -> None:
         raise ValueError(f"expected {name} to be one of {words}, got {shown(value)}; choose one of these")
 
 
+def require_kind(what: str, value: Any, kind: type | tuple[type, ...], advice: str) -> None:
+    """TypeError unless a value is of a class of the package, or of one of several; `what` and `advice` are in words."""
+    if not isinstance(value, kind):
+        raise TypeError(f"expected {what}, got {shown(value)}; {advice}")
+
+
 def shown(value: Any, most: int = 80) -> str:
     """A value for a message: its code, on one line and cut where it is long; for an array its type and shape."""
     if isinstance(value, np.ndarray) or (hasattr(value, "shape") and hasattr(value, "dtype") and value.shape != ()):
