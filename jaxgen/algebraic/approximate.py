@@ -299,7 +299,7 @@ def _retrained(
 ) -> tuple[Float[Any, "R N"], Any]:
     def row(train):
         params = learner.fit(key, x, y, train.astype(x.dtype), **({} if start is None else {"start": start}))
-        code = learner.failure(params) if hasattr(learner, "failure") else jnp.zeros((), jnp.int32)
+        code = jnp.asarray(learner.failure(params), jnp.int32)
         return loss(y, learner.predict(params, x)), code
 
     return mapped(row, train, _ROWS_AT_ONCE)

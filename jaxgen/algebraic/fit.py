@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from jaxgen.loss import squared
-from jaxgen.types import Data, Key, Learner, Loss, Minimum, Params, Plan, keys
+from jaxgen.types import Data, Key, Learner, Loss, Minimum, Params, Plan, as_learner, keys
 
 Minimised = Callable[[Params], Minimum]
 """params -> (free, rebuild, cost): the numbers that training chose, the parameters made of such numbers, and what
@@ -141,7 +141,7 @@ class FullFit:
 
 def full_fit(
     key: Key,
-    learner: Learner,
+    learner: Any,
     data: Data,
     loss: Loss = squared,
     minimised: Minimised | None = None,
@@ -168,17 +168,18 @@ def full_fit(
       ValueError: data and learner do not fit together, the fit failed, or a derivative is not finite.
     """
     keys.require(key)
+    learner = as_learner(learner)
     data.checked()
     ones = np.ones((1, data.n), np.uint8)
-    if hasattr(learner, "check"):
-        learner.check(data, Plan(ones, ones, "one fit to all cases"))  # pyright: ignore
+    learner.check(data, Plan(ones, ones, "one fit to all cases"))
     with jax.enable_x64(True):
         x, y = (jnp.asarray(a if data.sets else a[None], jnp.float64) for a in (data.x, data.y))
         row_keys = jax.vmap(lambda q: row_key(key, q))(jnp.arange(len(x), dtype=jnp.int32))
         fitted, code = _fitted(learner, row_keys, x, y)
         _refuse_failed(learner, np.asarray(code))
-        own = _Own(learner) if hasattr(learner, "minimised") else None
-        small: Minimised = minimised or own or _of_all(learner, loss, jax.tree.map(lambda a: a[0], fitted), x[0])
+        first = jax.tree.map(lambda a: a[0], fitted)
+        own = _Own(learner) if learner.minimised(first) is not None else None
+        small: Minimised = minimised or own or _of_all(learner, loss, first, x[0])
         derived = {name: np.asarray(value) for name, value in _derived(learner, loss, small, fitted, x, y).items()}
     bad = [name for name, value in derived.items() if name not in ("own", "ratio") and not np.isfinite(value).all()]
     if bad:
@@ -297,7 +298,9 @@ class _Own:
     learner: Any
 
     def __call__(self, params: Params) -> Minimum:
-        return self.learner.minimised(params)
+        minimum = self.learner.minimised(params)
+        assert minimum is not None, "full_fit asks it of learners that can name one"
+        return minimum
 
 
 @partial(jax.jit, static_argnums=0)
@@ -305,7 +308,7 @@ def _fitted(learner: Any, row_keys: Any, x: Float[Array, "Q N D"], y: Float[Arra
     def one(case):
         key, x, y = case
         params = learner.fit(key, x, y, jnp.ones(len(x), x.dtype))
-        code = learner.failure(params) if hasattr(learner, "failure") else jnp.zeros((), jnp.int32)
+        code = jnp.asarray(learner.failure(params), jnp.int32)
         return params, code
 
     return mapped(one, (row_keys, x, y), _SETS_AT_ONCE)
@@ -425,7 +428,7 @@ def _ratio(
 def _refuse_failed(learner: Any, code: np.ndarray) -> None:
     if code.any():
         q = int(np.argmax(code > 0))
-        reasons = getattr(learner, "failures", ())
+        reasons = learner.failures
         why = reasons[code[q] - 1] if code[q] <= len(reasons) else f"failure {code[q]}"
         raise ValueError(
             f"expected the fit to all cases to go well, got {int((code > 0).sum())} failed of {code.size} "

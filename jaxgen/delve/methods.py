@@ -5,7 +5,6 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +26,7 @@ class Method(Value):
     """
 
     name: str
-    learner: Learner | Callable[[int, int], Learner]
+    learner: Any
 
     def on(self, cases: int, inputs: int) -> Learner:
         """The learner for a task of so many training cases and inputs.

@@ -1,10 +1,12 @@
 """What `assess` checks before anything runs."""
 
-from jaxgen.types import Data, Key, Learner, Plan, keys
+from typing import Any
+
+from jaxgen.types import Data, Key, Learner, Plan, as_learner, keys
 
 
-def check(key: Key, learner: Learner, data: Data, plan: Plan, keep: str, chunk: int | None) -> None:
-    """Raises TypeError or ValueError unless key, learner, data [*Q, N, D] and plan [*Q, R, N] belong together."""
+def check(key: Key, learner: Any, data: Data, plan: Plan, keep: str, chunk: int | None) -> Learner:
+    """The learner, if key, learner, data [*Q, N, D] and plan [*Q, R, N] belong together; else TypeError or ValueError."""
     keys.require(key)
     data.checked()
     plan.checked()
@@ -22,17 +24,6 @@ def check(key: Key, learner: Learner, data: Data, plan: Plan, keep: str, chunk: 
         raise ValueError(f"expected keep='cases', keep='predictions' or keep='rows', got {keep!r}; choose what to keep")
     if chunk is not None and chunk < 1:
         raise ValueError(f"expected a chunk of at least 1 row, got {chunk}; leave chunk out to have it chosen")
-    if isinstance(learner, type) or not (hasattr(learner, "fit") and hasattr(learner, "predict")):
-        raise TypeError(
-            f"expected a learner with the methods fit and predict, got {learner!r}; "
-            "make one, for example learn.LeastSquares()"
-        )
-    try:
-        hash(learner)
-    except TypeError:
-        raise TypeError(
-            f"expected a learner that can be hashed, got {learner!r}; make it a frozen dataclass of plain values"
-        ) from None
-    check = getattr(learner, "check", None)
-    if check is not None:
-        check(data, plan)
+    learner = as_learner(learner)
+    learner.check(data, plan)
+    return learner

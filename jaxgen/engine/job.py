@@ -49,8 +49,8 @@ class Job:
         params, trusted = self.fitted(key, x, y, train, q, r)
         learner: Any = self.learner
         losses, predictions = self._mapped(lambda p: self.tested(p, x, y), params, len(r))
-        failure = jax.vmap(getattr(learner, "failure", lambda p: jnp.zeros((), jnp.int32)))(params)
-        return losses, predictions, failure, trusted, jax.vmap(getattr(learner, "diagnose", lambda p: {}))(params)
+        failure = jax.vmap(lambda p: jnp.asarray(learner.failure(p), jnp.int32))(params)
+        return losses, predictions, failure, trusted, jax.vmap(learner.diagnose)(params)
 
     def fitted(self, key, x, y, train, q, r):
         """Parameters [b, ...] and trusted [b] of those rows."""

@@ -75,7 +75,7 @@ def facts(job: Job) -> Facts:
     )
     one = jax.tree.map(lambda p: jax.ShapeDtypeStruct(p.shape[1:], p.dtype), params)
     predict = jax.make_jaxpr(job.tested)(one, x, y)
-    info = jax.eval_shape(getattr(job.learner, "diagnose", lambda p: {}), one)
+    info = jax.eval_shape(job.learner.diagnose, one)
     alone = any(equation.primitive.name in _POOLED for program in (fit, predict) for equation in _equations(program))
     widest = max(_widest(_equations(fit), rows), job.cases * np.dtype(job.dtype).itemsize)
     return Facts(widest, _widest(_equations_of_loops(fit), rows), _widest(_equations(predict), 1), alone, info)

@@ -34,7 +34,7 @@ class _Block(NamedTuple):
 
 def assess(
     key: Key,
-    learner: Learner,
+    learner: Any,
     data: Data,
     plan: Plan,
     loss: Loss = squared,
@@ -69,7 +69,7 @@ def assess(
       ValueError: data, plan and learner do not fit together, or contain values that no training can use.
       MemoryError: the losses or a single row would not fit into memory; the bytes are stated.
     """
-    check(key, learner, data, plan, keep, chunk)
+    learner = check(key, learner, data, plan, keep, chunk)
     sets, rows = data.sets or plan.sets or 1, plan.resamples
     job = _job(learner, loss, data, plan, tuple(devices or jax.local_devices()), keep == "predictions")
     run = _Run(key, job, data, plan, (sets, rows), keep, chunk)
@@ -89,7 +89,7 @@ def _job(
 ) -> Job:
     """Chooses how to train: all rows of a data set together, on gathered cases, or on all cases with masks."""
     most, fewest = int(plan.train_cases.max()), int(plan.train_cases.min())
-    together = hasattr(learner, "fit_rows") and plan.resamples >= _SHARED_ROWS
+    together = learner.shares_rows and plan.resamples >= _SHARED_ROWS
     few_left_out = together and plan.train.max() == 1 and data.n - fewest <= max(1, data.d // 4)
     used = most if not together and most <= _GATHER_SHARE * data.n else None
     dtype = jax.dtypes.canonicalize_dtype(np.float64).name
@@ -250,7 +250,7 @@ class _Run:
 
         reasons = (
             "its loss is not finite (the training diverged, or a value overflowed)",
-            *getattr(self.job.learner, "failures", ()),
+            *self.job.learner.failures,
         )
         info = {name: out(value) for name, value in self.info.items()}
         return Losses(

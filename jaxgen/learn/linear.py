@@ -9,8 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.types import Data, Key, Minimum, Plan
-from jaxgen.types.value import Value
+from jaxgen.types import Data, Key, Learner, Minimum, Plan
 
 _UNROLL = 16
 """Up to this many unknowns, systems are eliminated by unrolled code with the rows on the last axis."""
@@ -25,7 +24,7 @@ class LinearFit(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class LeastSquares(Value):
+class LeastSquares(Learner):
     """Weighted linear least squares, with an optional ridge: minimises sum w (y - prediction)^2 + ridge |weights|^2.
 
     One training set is solved through an orthonormal basis of its weighted inputs (Gram-Schmidt, every column
@@ -46,6 +45,7 @@ class LeastSquares(Value):
     intercept: bool = True
     minimum_norm: bool = False
 
+    shares_rows: ClassVar[bool] = True
     failures: ClassVar[tuple[str, ...]] = (
         "the inputs of its training cases are linearly dependent, so the weights are not determined "
         "(drop columns, use ridge > 0, or minimum_norm=True)",
@@ -172,7 +172,7 @@ class LeastSquares(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class Mean(Value):
+class Mean(Learner):
     """The weighted mean of the training targets, whatever the inputs: the model with an intercept only."""
 
     def fit(

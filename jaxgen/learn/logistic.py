@@ -11,8 +11,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 from scipy.linalg import helmert
 
-from jaxgen.types import Data, Key, Minimum, Plan
-from jaxgen.types.value import Value
+from jaxgen.types import Data, Key, Learner, Minimum, Plan
 
 _WITHOUT_LAPACK = 64
 """Up to this many unknowns, Newton's equations are eliminated in a loop instead of by LAPACK, which must run alone
@@ -49,7 +48,7 @@ class LogisticFit(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Logistic(Value):
+class Logistic(Learner):
     """Logistic regression of y [n, 1], softmax regression of y [n, K >= 2]: minimises sum w cross-entropy + ridge / 2
     |weights|^2.
 

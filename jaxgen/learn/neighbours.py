@@ -8,8 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxgen.types import Data, Key, Plan
-from jaxgen.types.value import Value
+from jaxgen.types import Data, Key, Learner, Plan
 
 _AT_A_TIME = 256
 """Cases that look for their neighbours at a time: their distances stay in the cache of a core."""
@@ -28,7 +27,7 @@ class NeighboursFit(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Neighbours(Value):
+class Neighbours(Learner):
     """The mean target of the k nearest training cases, in Euclidean distance, with k by leave-one-out (DELVE's
     knn-cv-1).
 

@@ -6,9 +6,22 @@ Axis letters, used in every docstring and annotation of the package:
 """
 
 from jaxgen.types.data import Data
-from jaxgen.types.learner import Key, Learner, Loss, Minimum, Params
+from jaxgen.types.learner import Freedom, Key, Learner, Loss, Minimum, Params, as_learner
 from jaxgen.types.losses import Losses
 from jaxgen.types.plan import Plan, as_weights
 from jaxgen.types.value import Value
 
-__all__ = ["Data", "Key", "Learner", "Loss", "Losses", "Minimum", "Params", "Plan", "Value", "as_weights"]
+__all__ = [
+    "Data",
+    "Freedom",
+    "Key",
+    "Learner",
+    "Loss",
+    "Losses",
+    "Minimum",
+    "Params",
+    "Plan",
+    "Value",
+    "as_learner",
+    "as_weights",
+]

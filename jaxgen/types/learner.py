@@ -1,9 +1,13 @@
-"""What a learner is."""
+"""What a learner is: the base class with every optional method and its default, and the door for learners without it."""
 
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+import numpy as np
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree, Shaped
+
+from jaxgen.types.value import Value
 
 Key = PRNGKeyArray
 
@@ -16,32 +20,300 @@ Minimum = tuple[PyTree, Callable[[PyTree], Params], Callable[[PyTree, Array, Arr
 """(free, rebuild, cost), what `minimised` of a `Learner` returns."""
 
 
-@runtime_checkable
-class Learner(Protocol):
+class Freedom(NamedTuple):
+    """Which changes of unit leave what a learner learns the same: its predictions change their unit with the targets.
+
+    The engine then chooses the units in which single precision loses nothing: a year becomes a number around 0.
+
+    Attributes:
+      x_shift: a constant added to an input.
+      x_scale: an input multiplied by a constant, each by its own.
+      y_shift: a constant added to a target.
+      y_scale: all targets multiplied by one constant.
+    """
+
+    x_shift: bool = False
+    x_scale: bool = False
+    y_shift: bool = False
+    y_scale: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class Learner(Value):
     """A learning method: two functions of ONE training set. The engine does all the vmapping.
 
-    Implementations are frozen dataclasses of plain values: equal values are equal, hash equal, compile
-    once, and print as code that recreates them. Inside `fit` a case of weight 0 must have no influence,
-    and a case of weight 2 that of two cases.
+    Learners are frozen dataclasses of plain values: equal values are equal, hash equal, compile once, and print as
+    code that recreates them. Inside `fit` a case of weight 0 must have no influence, and a case of weight 2 that of
+    two cases; `learn.check` tries a learner on this and more.
 
-    A learner may also have, each optional:
-
-    - `fit_rows(keys [R], x [N, D], y [N, K], w [R, N], left_out: int | None) -> (params [R, ...], trusted [R])`:
-      the same as `fit` for R weightings of one data set, where that is cheaper all at once. `left_out` is the
-      largest number of cases of weight 0 in a row if all weights are 0 or 1 and that number is small (at most
-      D / 4 or 1), else None. Rows that are not trusted are fitted again by `fit`.
-    - `check(data, plan)`: raises ValueError for a plan that it cannot learn from, before anything runs.
-    - `failure(params) -> int`: 0, or the number (from 1) of the sentence in `failures` that says why this fit failed.
-    - `diagnose(params) -> dict` of small arrays, collected into `Losses.info`; messages about failed rows quote
-      "failed_step", -1 for none.
-    - `minimised(params) -> Minimum`, for `algebraic`: the numbers that training chose, rebuild(free) -> params, and
-      what it made small, cost(free, x [n, D], y [n, K]) -> (losses [n], penalty []).
+    Only `fit` and `predict` must be written. A learner of your own need not derive from this class; what it has of
+    the following methods is used, the rest is as here.
     """
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Sentences that say why a fit can fail; `failure` gives their numbers, from 1."""
+        return ()
+
+    @property
+    def classifies(self) -> bool:
+        """Whether targets must be zeros and ones."""
+        return False
+
+    @property
+    def predicts(self) -> str:
+        """What the predictions are: "numbers", "means" of targets (so for zeros and ones they are probabilities),
+        "probabilities", "scores" with the border between two classes at 0.5, or "anything" if it is not known.
+        """
+        return "numbers"
+
+    @property
+    def raw_inputs(self) -> tuple[int, ...]:
+        """Numbers of the inputs that must come as they are in the data."""
+        return ()
+
+    @property
+    def freedom(self) -> Freedom:
+        """The changes of unit that leave what is learned the same."""
+        return Freedom()
+
+    @property
+    def precise(self) -> bool:
+        """Whether fits on a CPU or GPU are in double precision, whatever JAX is set to."""
+        return False
+
+    @property
+    def saves_networks(self) -> bool:
+        """Whether there are `path` and `watched`, which early stopping needs."""
+        return False
+
+    @property
+    def shares_rows(self) -> bool:
+        """Whether there is `fit_rows`, for many rows of one data set at once."""
+        return False
+
+    def for_data(self, data: Any) -> "Learner":
+        """The learner as it is to be used on these data (`Data`, x [*Q, N, D]); usually itself."""
+        return self
+
+    def check(self, data: Any, plan: Any) -> None:
+        """Raises ValueError for data [*Q, N, D] or a plan [*Q, R, N] that it cannot learn from, before anything runs."""
 
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Params:
         """Parameters learned from n cases of weight w."""
-        ...
+        raise TypeError(f"expected {type(self).__name__} to have a method fit, got none; write fit(key, x, y, w)")
 
     def predict(self, params: Params, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Predicted targets [m, K] of m cases, in the units of y."""
-        ...
+        raise TypeError(f"expected {type(self).__name__} to have a method predict, got none; write predict(params, x)")
+
+    def fit_from(
+        self, start: PyTree, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
+    ) -> Params:
+        """As `fit`, from given start parameters; None starts as `fit` does."""
+        if start is None:
+            return self.fit(key, x, y, w)
+        raise TypeError(f"expected a learner that can begin from given parameters, got {self}; leave start out")
+
+    def fit_rows(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        left_out: int | None,
+    ) -> tuple[Params, Bool[Array, " R"]]:
+        """The same as `fit` for R weightings of one data set, where `shares_rows` says that there is such a way.
+
+        Args:
+          keys: one a row, [R].
+          x, y: cases, [n, D] and [n, K].
+          w: weights, [R, n].
+          left_out: the largest number of cases of weight 0 in a row, if all weights are 0 or 1 and that number is
+            small (at most D / 4 or 1), else None.
+        Returns:
+          Parameters, every array with a leading axis [R], and which rows to trust, [R]; `fit` repeats the others.
+        """
+        raise TypeError(f"expected a learner that shares work between rows, got {self}; call fit for every row")
+
+    def failure(self, params: Params) -> Any:
+        """0 for a fit that went well, else the number (from 1) of its sentence in `failures`; []."""
+        return np.int32(0)
+
+    def diagnose(self, params: Params) -> dict[str, Any]:
+        """Small arrays [...] that are collected into `Losses.info`; messages about failed rows quote "failed_step", -1
+        for none.
+        """
+        return {}
+
+    def minimised(self, params: Params) -> Minimum | None:
+        """What training made small, for `algebraic`; None where it made nothing small that the learner can name.
+
+        Returns:
+          The numbers that training chose, rebuild(free) -> params, and cost(free, x [n, D], y [n, K]) -> (losses [n],
+          penalty []).
+        """
+        return None
+
+    def path(
+        self,
+        key: Key,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        start: PyTree = None,
+    ) -> Params:
+        """The networks saved while it trains, every array with a leading axis [S]."""
+        raise TypeError(
+            f"expected a learner that saves networks while it trains, got {self}; use Descent or Conjugate, "
+            "also inside Normalised or Augmented"
+        )
+
+    def watched(
+        self,
+        key: Key,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        watch: Callable[[Params, Any], Float[Array, ""]],
+        patience: float | None = None,
+        stretch: float = 1.0,
+        start: PyTree = None,
+    ) -> Any:
+        """The best of the saved networks by the error that `watch` gives, errors [S]; see `learn.Descent`."""
+        raise TypeError(
+            f"expected a learner that saves networks while it trains, got {self}; use Descent or Conjugate, "
+            "also inside Normalised or Augmented"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Foreign(Learner):
+    """A learner of the user's that does not derive from `Learner`, with the defaults of what it lacks.
+
+    This is the one place that looks for optional methods.
+
+    Attributes:
+      own: the user's learner.
+    """
+
+    own: Any
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """As it says, if it does."""
+        return tuple(getattr(self.own, "failures", ()))
+
+    @property
+    def classifies(self) -> bool:
+        """As it says, if it does."""
+        return bool(getattr(self.own, "classifies", False))
+
+    @property
+    def predicts(self) -> str:
+        """As it says, if it does."""
+        return getattr(self.own, "predicts", "anything")
+
+    @property
+    def raw_inputs(self) -> tuple[int, ...]:
+        """As it says, if it does."""
+        return tuple(getattr(self.own, "raw_inputs", ()))
+
+    @property
+    def saves_networks(self) -> bool:
+        """Whether it has `watched`."""
+        return hasattr(self.own, "watched")
+
+    @property
+    def shares_rows(self) -> bool:
+        """Whether it has `fit_rows`."""
+        return hasattr(self.own, "fit_rows")
+
+    def for_data(self, data: Any) -> Learner:
+        """As it says for these data [*Q, N, D], if it does."""
+        return as_learner(self.own.for_data(data)) if hasattr(self.own, "for_data") else self
+
+    def check(self, data: Any, plan: Any) -> None:
+        """As it says of data [*Q, N, D] and plan [*Q, R, N], if it does."""
+        if hasattr(self.own, "check"):
+            self.own.check(data, plan)
+
+    def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Params:
+        """Its parameters."""
+        return self.own.fit(key, x, y, w)
+
+    def predict(self, params: Params, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
+        """Its predictions."""
+        return self.own.predict(params, x)
+
+    def fit_from(self, start: PyTree, key: Key, x: Array, y: Array, w: Array) -> Params:
+        """Its parameters for cases [n, D], [n, K], [n], from given ones."""
+        return self.own.fit(key, x, y, w) if start is None else self.own.fit(key, x, y, w, start=start)
+
+    def fit_rows(self, keys: Array, x: Array, y: Array, w: Array, left_out: int | None) -> Any:
+        """Its parameters of rows [R]; see `Learner.fit_rows`."""
+        return self.own.fit_rows(keys, x, y, w, left_out)
+
+    def failure(self, params: Params) -> Any:
+        """As it says, if it does; []."""
+        return self.own.failure(params) if hasattr(self.own, "failure") else super().failure(params)
+
+    def diagnose(self, params: Params) -> dict[str, Any]:
+        """As it says, if it does; arrays [...]."""
+        return self.own.diagnose(params) if hasattr(self.own, "diagnose") else {}
+
+    def minimised(self, params: Params) -> Minimum | None:
+        """As it says, if it does."""
+        return self.own.minimised(params) if hasattr(self.own, "minimised") else None
+
+    def path(self, key: Key, x: Array, y: Array, w: Array, start: PyTree = None) -> Params:
+        """Its saved networks for cases [n, D], [n, K], [n]."""
+        if not hasattr(self.own, "path"):
+            return super().path(key, x, y, w, start)
+        return self.own.path(key, x, y, w) if start is None else self.own.path(key, x, y, w, start=start)
+
+    def watched(
+        self, key: Key, x: Array, y: Array, w: Array, watch: Any, patience=None, stretch=1.0, start: PyTree = None
+    ) -> Any:
+        """Its best network for cases [n, D], [n, K], [n]."""
+        if not hasattr(self.own, "watched"):
+            return super().watched(key, x, y, w, watch, patience, stretch, start)
+        return self.own.watched(key, x, y, w, watch, patience, stretch, start)
+
+    def __repr__(self) -> str:
+        return repr(self.own)
+
+
+def as_learner(learner: Any, what: str = "a learner") -> Learner:
+    """The learner itself if it derives from `Learner`, else one with the defaults of what it lacks.
+
+    Args:
+      learner: anything with methods fit and predict.
+      what: what is expected, for the message.
+    Raises:
+      TypeError: it has no methods fit and predict, is a class, or is no value: not hashable, or equal to itself only.
+    """
+    if isinstance(learner, Learner):
+        return learner
+    advice = "make one, for example learn.LeastSquares()"
+    if isinstance(learner, type):
+        raise TypeError(f"expected {what}, got the class {learner.__name__}; write {learner.__name__}()")
+    if not all(callable(getattr(learner, name, None)) for name in ("fit", "predict")):
+        raise TypeError(f"expected {what} with the methods fit and predict, got {_short(learner)}; {advice}")
+    if type(learner).__module__.split(".")[0] == "sklearn":
+        raise TypeError(
+            f"expected {what} whose fit takes (key, x, y, w) and whose predict takes (params, x), got scikit-learn's "
+            f"{type(learner).__name__}; use Losses.from_predictions with its predictions"
+        )
+    if type(learner).__hash__ in (None, object.__hash__):
+        raise TypeError(
+            f"expected {what} that can be hashed by its values, got {_short(learner)}; make it a frozen dataclass of "
+            "plain values"
+        )
+    return Foreign(learner)
+
+
+def _short(learner: Any) -> str:
+    """Code of an object, cut where it is long."""
+    text = " ".join(repr(learner).split())
+    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -63,6 +63,19 @@ def require_one_of(name: str, value: Any, allowed: Collection[Any]) -> None:
         raise ValueError(f"expected {name} to be one of {words}, got {shown(value)}; choose one of these")
 
 
+def require_labels(labels: Any, count: int, things: str) -> None:
+    """ValueError unless labels are None, or a list of as many texts as there are things to name."""
+    if labels is None:
+        return
+    texts = isinstance(labels, Collection) and not isinstance(labels, str)
+    if not texts or not all(isinstance(label, str) for label in labels):
+        raise ValueError(f"expected labels as a list of texts, got {shown(labels)}; name each of the {things} once")
+    if len(labels) != count:
+        raise ValueError(
+            f"expected {count} labels, one for each of the {things}, got {len(labels)}; name each of them once"
+        )
+
+
 def require_kind(what: str, value: Any, kind: type | tuple[type, ...], advice: str) -> None:
     """TypeError unless a value is of a class of the package, or of one of several; `what` and `advice` are in words."""
     if not isinstance(value, kind):

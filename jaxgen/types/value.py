@@ -3,13 +3,36 @@
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+import numpy as np
+
 
 @dataclass(frozen=True, repr=False)
 class Value:
-    """Base of frozen dataclasses (with `repr=False`) that print as code that recreates them, defaults left out."""
+    """Base of frozen dataclasses (with `repr=False`) that print as code that recreates them, defaults left out.
+
+    Numbers of NumPy become plain ones and lists become tuples, so that equal values print alike and can be hashed.
+    """
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            given = getattr(self, field.name)
+            plain = _plain(given)
+            if plain is not given:
+                object.__setattr__(self, field.name, plain)
 
     def __repr__(self) -> str:
         return _as_code(self)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of Python for those of NumPy, tuples for lists; anything else as it is."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list):
+        return tuple(map(_plain, value))
+    if type(value) is tuple and any(_plain(each) is not each for each in value):
+        return tuple(map(_plain, value))
+    return value
 
 
 def _as_code(value: Any) -> str:
@@ -19,8 +42,16 @@ def _as_code(value: Any) -> str:
     if is_dataclass(value) and not isinstance(value, type):
         changed = ((f.name, getattr(value, f.name)) for f in fields(value) if f.repr or isinstance(value, Value))
         default = {f.name: f.default for f in fields(value)}
-        words = (f"{name}={_as_code(given)}" for name, given in changed if given != default[name])
+        words = (f"{name}={_as_code(given)}" for name, given in changed if _differs(given, default[name]))
         return f"{type(value).__name__}({', '.join(words)})"
     if callable(value) and hasattr(value, "__name__"):
         return f"loss.{value.__name__}" if value.__module__ == "jaxgen.loss" else value.__name__
     return repr(value)
+
+
+def _differs(given: Any, default: Any) -> bool:
+    """Whether a field must be printed; what cannot be compared is."""
+    try:
+        return bool(given != default)
+    except (TypeError, ValueError):
+        return True

@@ -14,8 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from jaxgen.learn.network.nets import MLP, PerTask, as_network
 from jaxgen.learn.network.objectives import Objective, Penalty, as_objective
-from jaxgen.types import Data, Key, Minimum, Params, Plan
-from jaxgen.types.value import Value
+from jaxgen.types import Data, Key, Learner, Minimum, Params, Plan
 
 _NETWORK = MLP()
 
@@ -65,7 +64,7 @@ class Cases(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Iterative(Value):
+class Iterative(Learner):
     """Base of learners that train one network by iterations; they say how with `begin`.
 
     Attributes:
@@ -90,6 +89,7 @@ class Iterative(Value):
     saves: str | int | tuple[int, ...] = "1-2-5"
     tolerance: float | None = None
 
+    saves_networks: ClassVar[bool] = True
     failures: ClassVar[tuple[str, ...]] = (
         "the error of its network was no longer finite (its step is in info['failed_step']; "
         "use a smaller rate, or normalise the data with learn.Normalised)",

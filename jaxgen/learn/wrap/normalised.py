@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from jaxgen.learn.network.iterative import Watched
 from jaxgen.learn.wrap.wrapper import Wrapper
-from jaxgen.types import Data, Key, Minimum, Params, Plan
+from jaxgen.types import Data, Key, Minimum, Params, Plan, as_learner
 
 Watch = Callable[[Params, Any], Float[Array, ""]]
 
@@ -100,12 +100,13 @@ class Normalised(Wrapper):
         Raises:
           ValueError: the learner inside has no such method, or as it says.
         """
-        if not hasattr(self.base, "minimised"):
+        inner = as_learner(self.base).minimised(params.base)
+        if inner is None:
             raise ValueError(
                 "expected Normalised to hold a learner trained to a minimum that it can name, got "
                 f"{self.base}; resample it, or give full_fit the argument minimised"
             )
-        free, rebuild, cost = self.base.minimised(params.base)
+        free, rebuild, cost = inner
         return (
             free,
             lambda free: params._replace(base=rebuild(free)),

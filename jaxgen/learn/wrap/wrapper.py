@@ -7,8 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from jaxgen.types import Data, Params, Plan
-from jaxgen.types.value import Value
+from jaxgen.types import Data, Learner, Params, Plan
 
 
 def held(learner: Any) -> Iterator[Any]:
@@ -18,7 +17,7 @@ def held(learner: Any) -> Iterator[Any]:
 
 
 @dataclass(frozen=True, repr=False)
-class Wrapper(Value):
+class Wrapper(Learner):
     """What all wrappers pass on to the learner they hold."""
 
     base: Any = None
