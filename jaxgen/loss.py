@@ -1,16 +1,64 @@
 """Per-case losses: a target and a prediction in, a number per case out. Several outputs are summed.
 
-They take arrays of JAX, traced or not, and of NumPy, and return their like.
+They take arrays of JAX, traced or not, and of NumPy, and return their like. Each says with `describe` which targets
+and predictions it is for; `assess` checks that. A function of your own without a description is taken as it is.
 """
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Array, Float
 
 Numbers = Array | np.ndarray
+_NO_PROBABILITY = 1e-3
+"""By so much may probabilities lie outside [0, 1], and their sum beside 1: a softmax of 1000 classes in 16 bits does."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+@dataclass(frozen=True)
+class About:
+    """What a loss is for.
+
+    Attributes:
+      targets: "numbers"; "zeros and ones"; or "classes", one column of zeros and ones, or several with a single 1 in
+        each row.
+      probabilities: its predictions must be probabilities.
+      shift_free: it depends on the differences of targets and predictions only.
+      degree: the power to which it is multiplied when targets and predictions are multiplied; None if there is none.
+    """
+
+    targets: str = "numbers"
+    probabilities: bool = False
+    shift_free: bool = False
+    degree: int | None = None
+
+
+def describe(
+    targets: str = "numbers", probabilities: bool = False, shift_free: bool = False, degree: int | None = None
+) -> Callable[[Function], Function]:
+    """Decorates a per-case loss with what it is for; see `About`.
+
+    A loss that is free of shifts and has a degree keeps its digits in single precision whatever the offset and the
+    unit of the targets, because `assess` may then train in another unit.
+    """
+
+    def described(function: Function) -> Function:
+        vars(function)["about"] = About(targets, probabilities, shift_free, degree)
+        return function
+
+    return described
+
+
+def about(loss: Callable[..., Any]) -> About:
+    """What a loss is for; nothing is known of a function that `describe` did not decorate."""
+    known = getattr(loss, "about", None)
+    return known if isinstance(known, About) else About()
+
+
+@describe(shift_free=True, degree=2)
 def squared(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"]) -> Float[Numbers, "*N"]:
     """Squared error, summed over the outputs; for the zeros and ones of a classification it is Brier's score.
 
@@ -23,6 +71,7 @@ def squared(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"]) -> Fl
     return _xp(y).sum(_xp(y).square(y - prediction), axis=-1)
 
 
+@describe(shift_free=True, degree=1)
 def absolute(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"]) -> Float[Numbers, "*N"]:
     """Absolute error, summed over the outputs.
 
@@ -35,6 +84,7 @@ def absolute(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"]) -> F
     return _xp(y).sum(_xp(y).abs(y - prediction), axis=-1)
 
 
+@describe(targets="classes")
 def zero_one(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"]) -> Float[Numbers, "*N"]:
     """1 for a wrong class, else 0 (Scott & Variyam, "Training loss").
 
@@ -50,6 +100,7 @@ def zero_one(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"]) -> F
     return xp.where(xp.isfinite(xp.sum(prediction, axis=-1)), (true != predicted).astype(y.dtype), xp.nan)
 
 
+@describe(targets="classes", probabilities=True)
 def cross_entropy(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"]) -> Float[Numbers, "*N"]:
     """Minus the logarithm of the probability given to the true class (Scott & Variyam, "Training loss"), in nats.
 
@@ -57,15 +108,20 @@ def cross_entropy(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"])
       y: one column of zeros and ones per class, [*N, K], or a single column.
       prediction: probabilities, [*N, K], raised to the smallest normal number where they are less.
     Returns:
-      Losses [*N].
+      Losses [*N]; NaN where the predictions are no probabilities: below 0, above 1, or with another sum than 1.
     """
     xp = _xp(prediction)
     tiny = xp.finfo(prediction.dtype).tiny
     if y.shape[-1] == 1:
         y, prediction = (xp.concatenate([1 - a, a], axis=-1) for a in (y, prediction))
-    return -xp.sum(xp.where(y > 0, y * xp.log(xp.maximum(prediction, tiny)), 0), axis=-1)
+    inside = xp.all(prediction >= -_NO_PROBABILITY, axis=-1)
+    inside = inside & (xp.abs(xp.sum(prediction, axis=-1) - 1) <= _NO_PROBABILITY)
+    entropy = -xp.sum(xp.where(y > 0, y * xp.log(xp.maximum(prediction, tiny)), 0), axis=-1)
+    # The logarithm of a score is a number like any other, so nothing else would tell it from a cross-entropy.
+    return xp.where(inside, entropy, xp.nan)
 
 
+@describe(targets="zeros and ones")
 def hinge(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"]) -> Float[Numbers, "*N"]:
     """max(0, 1 - t o), summed over the outputs, for t = 2 y - 1 and the margin o = 2 prediction - 1 (Scott & Variyam,
     "Training loss").

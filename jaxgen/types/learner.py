@@ -1,4 +1,4 @@
-"""What a learner is: the base class with every optional method and its default, and the door for learners without it."""
+"""What a learner is: the base class with all optional methods and their defaults, and the door for other learners."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class Learner(Value):
 
     @property
     def predicts(self) -> str:
-        """What the predictions are: "numbers", "means" of targets (so for zeros and ones they are probabilities),
+        """What the predictions are: "numbers", "means" of targets (probabilities, where these are zeros and ones),
         "probabilities", "scores" with the border between two classes at 0.5, or "anything" if it is not known.
         """
         return "numbers"
@@ -110,7 +110,7 @@ class Learner(Value):
     def fit_from(
         self, start: PyTree, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
     ) -> Params:
-        """As `fit`, from given start parameters; None starts as `fit` does."""
+        """As `fit` of cases [n, D], [n, K], [n], from given start parameters; None starts as `fit` does."""
         if start is None:
             return self.fit(key, x, y, w)
         raise TypeError(f"expected a learner that can begin from given parameters, got {self}; leave start out")
