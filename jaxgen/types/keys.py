@@ -6,6 +6,9 @@ import numpy as np
 
 from jaxgen.types import Key
 
+MOST_SEED = 2**32 - 1
+"""The largest seed: JAX takes seeds modulo 2^32, so a larger one would give the numbers of a smaller one."""
+
 
 def require(key: Key) -> Key:
     """The key itself, if it is one typed key of JAX's default kind.
@@ -22,14 +25,12 @@ def require(key: Key) -> Key:
                 "batch; write jax.random.key(0, impl='threefry2x32')"
             )
         return key
-    got = (
-        f"the integer {key}"
-        if isinstance(key, int | np.integer)
-        else f"{type(key).__name__} of shape {list(getattr(key, 'shape', []))} and dtype "
-        f"{getattr(key, 'dtype', 'none')}"
-    )
-    seed = key if isinstance(key, int | np.integer) else 0
-    raise TypeError(f"expected one random key, got {got}; write jax.random.key({seed})")
+    if isinstance(key, int | np.integer) and not isinstance(key, bool):
+        whole = 0 <= key <= MOST_SEED
+        advice = f"write jax.random.key({key})" if whole else f"write jax.random.key of a seed from 0 to {MOST_SEED}"
+        raise TypeError(f"expected one random key, got the integer {key}; {advice}")
+    what = f"{type(key).__name__} of shape {list(getattr(key, 'shape', []))} and dtype {getattr(key, 'dtype', 'none')}"
+    raise TypeError(f"expected one random key, got {what}; write jax.random.key(0)")
 
 
 def generator(key: Key) -> np.random.Generator:

@@ -12,23 +12,26 @@ from typing import Any
 import numpy as np
 
 
-def require(name: str, value: Any, least: int, most: int | None = None, reason: str = "") -> None:
-    """ValueError unless a value is a whole number within bounds; `reason` says where the upper one comes from."""
+def require(name: str, value: Any, least: int, most: int | None = None, reason: str = "") -> int:
+    """The value as a plain whole number; ValueError unless it is one within bounds, where `reason` says where the upper
+    one comes from.
+    """
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < least or (most is not None and value > most):
         because = f" ({reason})" if reason else ""
         bounds = f"of at least {least}" if most is None else f"from {least} to {most}{because}"
         raise ValueError(f"expected {name} to be a whole number {bounds}, got {shown(value)}; give such a number")
+    return int(value)
 
 
 def require_number(
     name: str,
     value: Any,
     *,
-    least: float | None = None,
-    above: float | None = None,
-    most: float | None = None,
-    below: float | None = None,
+    least: float | int | None = None,
+    above: float | int | None = None,
+    most: float | int | None = None,
+    below: float | int | None = None,
     finite: bool = True,
     advice: str = "give such a number",
 ) -> None:

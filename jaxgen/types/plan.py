@@ -1,6 +1,6 @@
 """R resampled training sets as weights over the same cases."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int, UInt8
 
+from jaxgen.types.data import is_plain_array, kind_of, set_number
+from jaxgen.types.numbers import shown
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
     """R resampled training sets as weights over the same N cases, each with its test cases.
 
     A weight 0 is the same as an absent case and a weight 2 the same as the case twice.
-    Made by the functions of `jaxgen.resample`.
+    Made by the functions of `jaxgen.resample`; weights of your own by `resample.from_weights`.
 
     Attributes:
       train: training weights, [*Q, R, N].
@@ -59,19 +62,43 @@ class Plan:
         return self.train_sizes if self.train.max() <= 1 else _sum_cases((self.train > 0).astype(np.uint8))
 
     def __getitem__(self, q: int) -> "Plan":
-        """The plan of data set q of Q, with train and test [R, N]."""
+        """The plan of data set q of Q, with train and test [R, N].
+
+        Raises:
+          IndexError: there is no axis Q, or no such set.
+        """
         if self.sets is None:
             raise IndexError(
                 "expected a plan with a leading axis Q to choose from, got one plan [R, N]; use it as it is"
             )
-        return replace(self, train=self.train[q], test=self.test[q], scheme=f"{self.scheme}[{q}]")
+        place = set_number(q, self.sets)
+        return replace(self, train=self.train[place], test=self.test[place], scheme=f"{self.scheme}[{place}]")
+
+    def __iter__(self) -> Iterator["Plan"]:
+        """The plans of the Q data sets one after the other, with train and test [R, N] each.
+
+        Raises:
+          TypeError: there is no axis Q.
+        """
+        if self.sets is None:
+            raise TypeError(
+                "expected a plan with a leading axis Q to go through, got one plan [R, N]; use it as it is, or its "
+                "train and test"
+            )
+        return (self[q] for q in range(self.sets))
 
     def checked(self) -> "Plan":
         """This plan itself, after a check of its shapes and weights.
 
         Raises:
-          ValueError: train and test are not of one shape [*Q, R, N], or a row trains or tests on nothing.
+          ValueError: train and test are no arrays of uint8 or not of one shape [*Q, R, N], a row trains or tests on
+            nothing, or labels are not one whole number for each row.
         """
+        if not all(is_plain_array(weights) and weights.dtype == np.uint8 for weights in (self.train, self.test)):
+            raise ValueError(
+                f"expected train and test weights as arrays of uint8, got {kind_of(self.train)} and "
+                f"{kind_of(self.test)}; make the plan with resample.from_weights"
+            )
         if self.train.ndim not in (2, 3) or self.train.shape != self.test.shape or 0 in self.train.shape:
             raise ValueError(
                 "expected train and test weights of one shape [R, N] or [Q, R, N], none of them 0, got "
@@ -83,24 +110,50 @@ class Plan:
                     f"expected every row of the plan to have {name} cases, got none in {int((sizes == 0).sum())} "
                     f"rows, the first {np.argwhere(sizes == 0)[0].tolist()}; give each row at least one"
                 )
+        self._check_words()
         return self
+
+    def _check_words(self) -> None:
+        if not isinstance(self.scheme, str):
+            raise ValueError(
+                f"expected the scheme as text, got {shown(self.scheme)}; say in words where the weights come from"
+            )
+        if not isinstance(self.labels, Mapping):
+            raise ValueError(f"expected labels as a dict of arrays [R], got {shown(self.labels)}; give such a dict")
+        for name, label in self.labels.items():
+            if not is_plain_array(label) or label.dtype.kind not in "iu" or label.shape != (self.resamples,):
+                raise ValueError(
+                    f"expected label {name!r} as {self.resamples} whole numbers, one for each row, got {shown(label)}; "
+                    "leave it out, or number the rows"
+                )
 
 
 def as_weights(name: str, values: Any) -> UInt8[np.ndarray, "*Q R N"]:
     """Weights [*Q, R, N] as the package keeps them; ValueError unless they are whole numbers from 0 to 255, or True
     and False.
     """
-    values = np.asarray(values)
-    if values.dtype.kind not in "biuf":
-        raise ValueError(f"expected {name} weights as numbers, got an array of {values.dtype}; convert them first")
-    bad = np.argwhere(~((values >= 0) & (values <= 255) & (values == np.floor(values))))
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"expected {name} weights without gaps, got {np.ma.count_masked(values)} masked ones; "
+            "fill them, 0 for a case that is absent"
+        )
+    try:
+        weights = np.asarray(values)
+    except ValueError:
+        raise ValueError(
+            f"expected {name} weights in rows of equal length, got different lengths; give every row a weight for "
+            "each case"
+        ) from None
+    if weights.dtype.kind not in "biuf":
+        raise ValueError(f"expected {name} weights as numbers, got an array of {weights.dtype}; convert them first")
+    bad = np.argwhere(~((weights >= 0) & (weights <= 255) & (weights == np.floor(weights))))
     if len(bad):
         where = tuple(bad[0].tolist())
         raise ValueError(
-            f"expected {name} weights that are whole numbers from 0 to 255, got {values[where]} at "
+            f"expected {name} weights that are whole numbers from 0 to 255, got {weights[where]} at "
             f"{list(where)}; a weight says how often the case counts"
         )
-    return values.astype(np.uint8)
+    return weights.astype(np.uint8)
 
 
 def _sum_cases(weights: UInt8[np.ndarray, "*Q R N"]) -> Int[np.ndarray, "*Q R"]:
