@@ -1,4 +1,6 @@
-"""Random keys on the host: what `resample` and `simulate` draw from, and `assess` asks for."""
+"""Random keys: what `resample` and `simulate` draw from, `assess` asks for, and learners draw their numbers from."""
+
+import zlib
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +33,15 @@ def require(key: Key) -> Key:
         raise TypeError(f"expected one random key, got the integer {key}; {advice}")
     what = f"{type(key).__name__} of shape {list(getattr(key, 'shape', []))} and dtype {getattr(key, 'dtype', 'none')}"
     raise TypeError(f"expected one random key, got {what}; write jax.random.key(0)")
+
+
+def stream(key: Key, name: str) -> Key:
+    """The key of a named purpose: different names draw independent numbers; traced keys too.
+
+    Use it where one key serves several purposes. Numbers will not do: `jax.random.split(key)[i]` is the same key as
+    `jax.random.fold_in(key, i)`.
+    """
+    return jax.random.fold_in(key, zlib.crc32(name.encode()))
 
 
 def generator(key: Key) -> np.random.Generator:
