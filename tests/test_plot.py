@@ -105,15 +105,15 @@ BAD = {
     ),
     "too few labels": (
         lambda: plot.distribution(FIRST, SECOND, labels=["one"]),
-        "2 labels and transform 'none' or 'log1p', got 1 and 'none'",
+        "2 labels, one for each of the losses, got 1; name",
     ),
     "unknown transform": (
         lambda: plot.distribution(FIRST, transform="log"),
-        "1 labels and transform 'none' or 'log1p', got 1 and 'log'",
+        "transform to be one of 'none', 'log1p', got 'log'; choose",
     ),
     "failed rows": (lambda: plot.distribution(losses(draws(0), failed=[7])), "got 1 failed of 50"),
     "one resampling": (lambda: plot.distribution(losses([1.0])), "at least 2 resamplings"),
-    "level": (lambda: plot.distribution(FIRST, level=95.0), "level between 0 and 1, got 95.0"),
+    "level": (lambda: plot.distribution(FIRST, level=95.0), "level to be a number above 0 and below 1, got 95.0; give"),
 }
 
 

@@ -415,7 +415,7 @@ BAD = {
     ),
     "labels of results": (
         lambda: plot.interval_forest(*RESULTS, labels=["a"]),
-        "expected 5 labels, one a result, got 1",
+        "expected 5 labels, one for each of the results, got 1",
     ),
     "truth": (
         lambda: plot.interval_forest(*RESULTS, truth={"ER ": 1.0}),
@@ -440,7 +440,7 @@ BAD = {
     ),
     "to": (
         lambda: plot.learning_curve(CURVE, to=79.0),
-        "expected a largest size of at least the 80 training cases measured, got 79.0",
+        "expected the largest size drawn to be a finite number of at least 80, got 79.0; give at least the 80 training cases",
     ),
     "no losses": (plot.standard_error_floor, "expected one or more losses of one data set each, got 0"),
     "losses of sets": (

@@ -5,13 +5,16 @@ from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from jaxgen.plot.checks import names_of
 from jaxgen.plot.distributions import colours
 from jaxgen.stats import metrics
 from jaxgen.stats.metrics import roc
 from jaxgen.stats.metrics.classification import Positive, Predictions
+from jaxgen.types.numbers import require_kind, require_number
 
 GRID = np.linspace(0, 1, 501)
 
@@ -38,25 +41,25 @@ def roc_curves(
     Returns:
       A figure of one panel.
     Raises:
-      ValueError: nothing to draw, several data sets in one, another number of labels, or a row whose test cases lack
-        one of both kinds.
+      TypeError: something else than predictions.
+      ValueError: nothing to draw, several data sets in one, another number of labels, a share, cost or prior out of
+        range, an unknown class, or a row whose test cases lack one of both kinds.
     """
-    labels = _labels(predictions, labels)
-    figure, axes = plt.subplots(figsize=(5.6, 5.4 + 0.38 * len(labels)), layout="constrained")
+    labels = _checked(predictions, labels, share)
+    models = [each.pooled() if each.rows else each for each in predictions]
+    curves = [roc.curve(model, positive) for model in models]
+    costs = (false_positive_cost, false_negative_cost, prior)
+    points = [roc.operating_point(model, *costs, positive) for model in models]
+    areas = [np.atleast_1d(roc.auc(each, positive=positive)) for each in predictions]
+    bands = [roc.true_positive_at(each, GRID, positive) if each.rows else None for each in predictions]
+    figure, axes = _panel(len(labels))
     axes.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle=":")
-    for one, label, colour in zip(predictions, labels, colours(len(labels)), strict=True):
-        pooled = one.pooled() if one.rows else one
-        curve, point = (
-            roc.curve(pooled, positive),
-            roc.operating_point(pooled, false_positive_cost, false_negative_cost, prior, positive),
-        )
-        areas = np.atleast_1d(roc.auc(one, positive=positive))
-        named = f"{textwrap.fill(label, 60)}\nAUC {np.median(areas):.3f}" + (
-            f" ({', '.join(f'{v:.3f}' for v in _ends(areas, share))})" if one.rows else ""
-        )
-        if one.rows:
-            _band(axes, roc.true_positive_at(one, GRID, positive), share, colour)
-        axes.plot(curve.false_positive, curve.true_positive, color=colour, linewidth=1.4, label=named)
+    parts = zip(curves, points, areas, bands, labels, colours(len(labels)), strict=True)
+    for curve, point, area, band, label, colour in parts:
+        entry = _entry(label, "AUC", area, share)
+        if band is not None:
+            _band(axes, GRID, band, share, colour)
+        axes.plot(curve.false_positive, curve.true_positive, color=colour, linewidth=1.4, label=entry)
         axes.plot(
             curve.false_positive[curve.hull],
             curve.true_positive[curve.hull],
@@ -93,23 +96,24 @@ def precision_recall_curves(
     Returns:
       A figure of one panel; the dotted line is the precision of chance, the share of the class.
     Raises:
-      ValueError: nothing to draw, several data sets in one, another number of labels, or a row whose test cases lack
-        one of both kinds.
+      TypeError: something else than predictions.
+      ValueError: nothing to draw, several data sets in one, another number of labels, a share out of range, an unknown
+        class, or a row whose test cases lack one of both kinds.
     """
-    labels = _labels(predictions, labels)
-    figure, axes = plt.subplots(figsize=(5.6, 5.4 + 0.38 * len(labels)), layout="constrained")
-    for one, label, colour in zip(predictions, labels, colours(len(labels)), strict=True):
-        pooled = one.pooled() if one.rows else one
-        means = np.atleast_1d(metrics.average_precision(one, positive=positive))
-        named = f"{textwrap.fill(label, 60)}\naverage precision {np.median(means):.3f}" + (
-            f" ({', '.join(f'{v:.3f}' for v in _ends(means, share))})" if one.rows else ""
-        )
-        if one.rows:
-            _band(axes, metrics.precision_at(one, GRID[1:], positive), share, colour, GRID[1:])
-        axes.plot(GRID[1:], metrics.precision_at(pooled, GRID[1:], positive), color=colour, linewidth=1.4, label=named)
-        axes.axhline(
-            pooled.support[pooled.number(positive)] / pooled.support.sum(), color="0.6", linewidth=0.8, linestyle=":"
-        )
+    labels = _checked(predictions, labels, share)
+    models = [each.pooled() if each.rows else each for each in predictions]
+    recalls = GRID[1:]  # a recall of 0 has no precision
+    curves = [metrics.precision_at(model, recalls, positive) for model in models]
+    means = [np.atleast_1d(metrics.average_precision(each, positive=positive)) for each in predictions]
+    bands = [metrics.precision_at(each, recalls, positive) if each.rows else None for each in predictions]
+    figure, axes = _panel(len(labels))
+    parts = zip(models, curves, means, bands, labels, colours(len(labels)), strict=True)
+    for model, curve, mean, band, label, colour in parts:
+        if band is not None:
+            _band(axes, recalls, band, share, colour)
+        axes.plot(recalls, curve, color=colour, linewidth=1.4, label=_entry(label, "average precision", mean, share))
+        chance = model.support[model.number(positive)] / model.support.sum()
+        axes.axhline(chance, color="0.6", linewidth=0.8, linestyle=":")
     name = predictions[0].classes[predictions[0].number(positive)]
     axes.set(
         title="All rows pooled",
@@ -123,24 +127,38 @@ def precision_recall_curves(
     return figure
 
 
-def _labels(predictions: tuple[Predictions, ...], labels: Sequence[str] | None) -> Sequence[str]:
-    if not predictions or any(len(one.rows) > 1 for one in predictions):
+def _checked(predictions: tuple[Predictions, ...], labels: Sequence[str] | None, share: float) -> list[str]:
+    """The labels of predictions that can be drawn together."""
+    for each in predictions:
+        require_kind("Predictions", each, Predictions, "make them with metrics.Predictions.from_arrays")
+    if not predictions or any(len(each.rows) > 1 for each in predictions):
         raise ValueError(
             f"expected the predictions of one or more learners on one data set, got {len(predictions)} "
-            f"with rows {[list(one.rows) for one in predictions]}; choose a set with predictions[q]"
+            f"with rows {[list(each.rows) for each in predictions]}; choose a set with predictions[q]"
         )
-    labels = labels or [one.learner for one in predictions]
-    if len(labels) != len(predictions):
-        raise ValueError(f"expected {len(predictions)} labels, got {len(labels)}; name each learner once")
-    return labels
+    require_number("share", share, above=0, most=1, advice="give 0.9 for the middle 90 % of the rows")
+    return names_of(predictions, labels, "predictions")
 
 
-def _ends(values: np.ndarray, share: float) -> np.ndarray:
+def _panel(entries: int) -> tuple[Figure, Axes]:
+    """A square panel with room for so many entries of a legend below it."""
+    return plt.subplots(figsize=(5.6, 5.4 + 0.38 * entries), layout="constrained")
+
+
+def _entry(label: str, measure: str, values: Float[np.ndarray, " R"], share: float) -> str:
+    """A learner's entry in the legend: the median of a measure over the rows, and the ends of their middle share."""
+    ends = f" ({', '.join(f'{end:.3f}' for end in _ends(values, share))})" if len(values) > 1 else ""
+    return f"{textwrap.fill(label, 60)}\n{measure} {np.median(values):.3f}{ends}"
+
+
+def _ends(values: Float[np.ndarray, "R *G"], share: float) -> Float[np.ndarray, "2 *G"]:
     """The limits of the middle share of the rows."""
     return np.quantile(values, [(1 - share) / 2, (1 + share) / 2], axis=0)
 
 
-def _band(axes: Axes, heights: np.ndarray, share: float, colour: str, grid: np.ndarray = GRID) -> None:
+def _band(
+    axes: Axes, grid: Float[np.ndarray, " G"], heights: Float[np.ndarray, "R G"], share: float, colour: str
+) -> None:
     axes.fill_between(grid, *_ends(heights, share), color=colour, alpha=0.18, linewidth=0)
 
 
@@ -161,7 +179,7 @@ def _tangent(axes: Axes, point: roc.OperatingPoint, colour: str) -> None:
 
 
 def _finish(figure: Figure, axes: Axes, predictions: tuple[Predictions, ...], share: float) -> None:
-    rows = any(one.rows for one in predictions)
+    rows = any(each.rows for each in predictions)
     axes.set_title(axes.get_title() if rows else axes.get_title().replace("All rows pooled", "One model"), fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     title = f"band: {share:.0%} of rows; median (and {share:.0%} of rows)" if rows else None

@@ -11,6 +11,7 @@ from matplotlib.patches import Rectangle
 
 from jaxgen.stats.compare.many import RankDifferences
 from jaxgen.stats.compare.multiplicity import Pairs
+from jaxgen.types.numbers import require_kind, require_labels
 
 BETTER, WORSE, NEITHER = "#0072B2", "#D55E00", "#000000"
 """Blue, vermilion and black of Okabe and Ito, which colour-blind readers can tell apart."""
@@ -28,8 +29,10 @@ def comparison_matrix(pairs: Pairs, labels: Sequence[str] | None = None) -> Figu
     Returns:
       A figure of one panel: first learners down, second ones across, the one with the smallest loss first.
     Raises:
+      TypeError: something else than pairs.
       ValueError: several data sets, or another number of labels.
     """
+    require_kind("the pairs that compare.pairwise returns", pairs, Pairs, "compare every two learners first")
     if pairs.adjusted.ndim > 1:
         raise ValueError(
             f"expected the pairs of one data set, got those of {len(pairs.adjusted)}; "
@@ -45,22 +48,22 @@ def comparison_matrix(pairs: Pairs, labels: Sequence[str] | None = None) -> Figu
         i, j = order[row], order[column]
         if np.isnan(adjusted[i, j]):
             continue
-        found = adjusted[i, j] <= 1 - pairs.level + 1e-12
+        differs = adjusted[i, j] <= 1 - pairs.level + 1e-12  # rounding of 1 - level
         colour = BETTER if estimate[i, j] > 0 else WORSE if estimate[i, j] < 0 else NEITHER
         axes.add_patch(
             Rectangle(
-                (column - 0.48, row - 0.48), 0.96, 0.96, facecolor=colour, alpha=1 if found else 0.12, linewidth=0
+                (column - 0.48, row - 0.48), 0.96, 0.96, facecolor=colour, alpha=1 if differs else 0.12, linewidth=0
             )
         )
-        said = "" if np.isnan(estimate[i, j]) else f"{_signed(float(estimate[i, j]))}\n"
+        difference = "" if np.isnan(estimate[i, j]) else f"{_signed(float(estimate[i, j]))}\n"
         axes.text(
             column,
             row,
-            said + _p(float(adjusted[i, j])),
+            difference + _p(float(adjusted[i, j])),
             ha="center",
             va="center",
             fontsize=8,
-            color="white" if found else "black",
+            color="white" if differs else "black",
         )
     axes.set(xlim=(-0.5, size - 0.5), ylim=(size - 0.5, -0.5), xticks=range(size), yticks=range(size))
     axes.set_xticklabels([names[i] if short else f"#{place}" for place, i in enumerate(order, 1)])
@@ -69,13 +72,13 @@ def comparison_matrix(pairs: Pairs, labels: Sequence[str] | None = None) -> Figu
     )
     axes.tick_params(length=0, top=False, labeltop=True, bottom=False, labelbottom=False)
     axes.spines[:].set_visible(False)
-    said = (
+    explanation = (
         f"{pairs.unit} loss, column minus row:",
         f"the row is better (blue) or worse (orange), full where they differ at {1 - pairs.level:.3g}",
         f"{pairs.method}; adjusted p-values:",
         pairs.adjustment,
     )
-    figure.supxlabel("\n".join(said), fontsize=8)
+    figure.supxlabel("\n".join(explanation), fontsize=8)
     return figure
 
 
@@ -88,8 +91,10 @@ def critical_difference(ranks: RankDifferences, labels: Sequence[str] | None = N
     Returns:
       A figure of one panel; the better half of the learners is named on the left.
     Raises:
+      TypeError: something else than differences of ranks.
       ValueError: another number of labels.
     """
+    require_kind("the ranks that compare.nemenyi returns", ranks, RankDifferences, "compare the learners first")
     names, size = _named(labels, ranks.learners), len(ranks.ranks)
     order, left, groups = np.argsort(ranks.ranks, kind="stable"), (size + 1) // 2, ranks.groups()
     depth, margin = 0.35 + 0.22 * len(groups), 0.03 * (size - 1)
@@ -147,9 +152,8 @@ def _scale(axes: Axes, size: int, ranks: RankDifferences) -> None:
 
 
 def _named(labels: Sequence[str] | None, learners: tuple[str, ...]) -> tuple[str, ...]:
-    if labels is not None and len(labels) != len(learners):
-        raise ValueError(f"expected {len(learners)} labels, one a learner, got {len(labels)}; correct them")
-    return tuple(labels or learners)
+    require_labels(labels, len(learners), "learners")
+    return tuple(learners if labels is None else labels)
 
 
 def _signed(value: float) -> str:

@@ -10,10 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
+from jaxgen.plot.checks import names_of
 from jaxgen.plot.distributions import colours
 from jaxgen.stats import interval
+from jaxgen.stats.checks import require_losses
 from jaxgen.stats.estimate import Curve
 from jaxgen.types import Losses
+from jaxgen.types.numbers import require_kind, require_number
 
 POINTS = 200
 """Sizes at which a curve is drawn."""
@@ -34,27 +37,27 @@ def learning_curve(*curves: Curve, labels: Sequence[str] | None = None, to: floa
     Returns:
       A figure of one panel, with a logarithmic axis of sizes.
     Raises:
+      TypeError: something else than curves.
       ValueError: nothing to draw, several data sets in one, different units, another number of labels, or a largest
         size within the sizes measured.
     """
-    labels = _checked(
-        curves, [np.ndim(one.error) > 1 for one in curves], [one.unit for one in curves], labels, "curves"
-    )
-    measured, cases = np.concatenate([one.sizes for one in curves]), [float(one.cases) for one in curves]
+    for curve in curves:
+        require_kind("the curve that estimate.inverse_curve returns", curve, Curve, "fit a curve to losses first")
+    several, units = [np.ndim(curve.error) > 1 for curve in curves], [curve.unit for curve in curves]
+    labels = _checked(curves, several, units, labels, "curves")
+    measured, cases = np.concatenate([curve.sizes for curve in curves]), [float(curve.cases) for curve in curves]
+    if to is not None:
+        advice = f"give at least the {measured.max():g} training cases measured, or None for all cases"
+        require_number("the largest size drawn", to, least=float(measured.max()), advice=advice)
     end = max(*cases, measured.max()) if to is None else float(to)
-    if end < measured.max():
-        raise ValueError(
-            f"expected a largest size of at least the {measured.max():g} training cases measured, got "
-            f"{to}; give a larger one, or None for all cases"
-        )
     figure, axes = _panel(len(curves))
-    for one, label, colour in zip(curves, labels, colours(len(curves)), strict=True):
-        law = one.method.removeprefix("learning curve ")
-        _law(axes, one, end, f"{textwrap.fill(f'{label}, {law}', 60)}\n{_told(one)}", colour)
+    for curve, label, colour in zip(curves, labels, colours(len(curves)), strict=True):
+        law = curve.method.removeprefix("learning curve ")
+        _law(axes, curve, end, f"{textwrap.fill(f'{label}, {law}', 60)}\n{_summary(curve)}", colour)
     low, high = axes.get_ylim()
-    for one, colour in zip(curves, colours(len(curves)), strict=True):
-        if _known(one) and low - (high - low) < one.parameters[0] < high:
-            axes.axhline(one.parameters[0], color=colour, linewidth=1.2, linestyle=":")
+    for curve, colour in zip(curves, colours(len(curves)), strict=True):
+        if _known(curve) and low - (high - low) < curve.parameters[0] < high:
+            axes.axhline(curve.parameters[0], color=colour, linewidth=1.2, linestyle=":")
     for n in sorted(set(cases)):
         axes.axvline(n, color="0.6", linewidth=0.8, zorder=0)
         axes.annotate(
@@ -70,7 +73,7 @@ def learning_curve(*curves: Curve, labels: Sequence[str] | None = None, to: floa
         )
     _sizes(axes, (measured.min(), end), [*cases, end, *measured])
     axes.set(xlabel="training cases", ylabel=curves[0].unit)
-    hidden = any(np.isnan(one.standard_error).any() for one in curves)
+    hidden = any(np.isnan(curve.standard_error).any() for curve in curves)
     _legend(
         figure,
         "points and bands: \N{PLUS-MINUS SIGN} standard error"
@@ -94,25 +97,27 @@ def standard_error_floor(*losses: Losses, labels: Sequence[str] | None = None) -
     Returns:
       A figure of one panel, with a logarithmic axis of resamples.
     Raises:
+      TypeError: something else than losses.
       ValueError: nothing to draw, several data sets in one, different losses, another number of labels, fewer than 3
         rows, failed rows, or a plan that the correction is not made for (see `jaxgen.stats.interval.corrected_t`).
     """
-    labels = _checked(losses, [one.sets is not None for one in losses], [one.loss for one in losses], labels, "losses")
-    fewest, most = (choose(one.resamples for one in losses) for choose in (min, max))
+    require_losses(*losses)
+    several, units = [each.sets is not None for each in losses], [each.loss for each in losses]
+    labels = _checked(losses, several, units, labels, "losses")
+    fewest, most = (choose(each.resamples for each in losses) for choose in (min, max))
     if fewest < 3:
         raise ValueError(
             f"expected at least 3 resamplings to see what more of them gain, got {fewest}; ask for more resamples"
         )
-    results = [interval.corrected_t(one) for one in losses]
+    results = [interval.corrected_t(each) for each in losses]
     figure, axes = _panel(len(losses))
-    for one, last, label, colour in zip(losses, results, labels, colours(len(losses)), strict=True):
-        rows, naive, ratio = _running(one)
+    for each, last, label, colour in zip(losses, results, labels, colours(len(losses)), strict=True):
+        rows, naive, ratio = _running(each)
         floor = float(last.parts["floor"])
-        said = (
-            f"{textwrap.fill(label, 60)}\ncorrected {last.standard_error:.4g}, floor {floor:.4g}, naive {naive[-1]:.4g}"
-        )
+        numbers = f"corrected {last.standard_error:.4g}, floor {floor:.4g}, naive {naive[-1]:.4g}"
+        entry = f"{textwrap.fill(label, 60)}\n{numbers}"
         deviation = naive[-1] * np.sqrt(rows[-1])
-        axes.plot(rows, deviation * np.sqrt(1 / rows + ratio[-1]), color=colour, linewidth=1.8, label=said)
+        axes.plot(rows, deviation * np.sqrt(1 / rows + ratio[-1]), color=colour, linewidth=1.8, label=entry)
         axes.plot(rows, deviation / np.sqrt(rows), color=colour, linewidth=1.2, linestyle="--")
         axes.plot(rows, naive * np.sqrt(1 + rows * ratio), color=colour, linewidth=0.9, alpha=0.4)
         axes.plot(rows, naive, color=colour, linewidth=0.9, alpha=0.4, linestyle="--")
@@ -130,7 +135,7 @@ def standard_error_floor(*losses: Losses, labels: Sequence[str] | None = None) -
 
 def _checked(
     given: tuple, several: Sequence[bool], units: Sequence[str], labels: Sequence[str] | None, name: str
-) -> Sequence[str]:
+) -> list[str]:
     """The labels of what can be drawn together."""
     if not given or any(several):
         raise ValueError(
@@ -141,9 +146,7 @@ def _checked(
         raise ValueError(
             f"expected {name} in one unit, got {' and '.join(dict.fromkeys(units))}; draw a figure of each"
         )
-    if labels is not None and len(labels) != len(given):
-        raise ValueError(f"expected {len(given)} labels, one for each of the {name}, got {len(labels)}; correct them")
-    return labels or [one.learner for one in given]
+    return names_of(given, labels, name)
 
 
 def _known(curve: Curve) -> bool:
@@ -151,7 +154,7 @@ def _known(curve: Curve) -> bool:
     return not np.isnan(curve.covariance).any()
 
 
-def _told(curve: Curve) -> str:
+def _summary(curve: Curve) -> str:
     """The law in words, at its limit and at all cases."""
     a, _, c = map(float, curve.parameters)
     errors, here = np.sqrt(np.maximum(np.diagonal(curve.covariance), 0)), curve.at()
@@ -174,7 +177,8 @@ def _law(axes: Axes, curve: Curve, end: float, label: str, colour: str) -> None:
     for start, stop, style, alpha in ((first, last, "-", 0.25), (last, end, "--", 0.12)):
         if start < stop:
             sizes = np.geomspace(start, stop, POINTS)
-            heights, errors = np.array([[one.estimate, one.standard_error] for one in map(curve.at, sizes.tolist())]).T
+            results = [curve.at(size) for size in sizes.tolist()]
+            heights, errors = np.array([[result.estimate, result.standard_error] for result in results]).T
             axes.plot(sizes, heights, color=colour, linewidth=1.5, linestyle=style)
             axes.fill_between(sizes, heights - errors, heights + errors, color=colour, alpha=alpha, linewidth=0)
     hidden = np.isnan(curve.standard_error)

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.textpath import TextPath
 
 from jaxgen.plot.distributions import colours
+from jaxgen.types.numbers import require_kind, require_labels, require_number
 from jaxgen.types.result import Result
 
 SIZE, NAME, HEADING = 9, 30, 76
@@ -36,12 +37,13 @@ def interval_forest(
     Returns:
       A figure of one panel.
     Raises:
+      TypeError: something else than results.
       ValueError: nothing to draw, several data sets in one, different units, an estimate that is not finite, another
-        number of labels, or the truth of a target that no result is about.
+        number of labels, a truth that is no number, or the truth of a target that no result is about.
     """
-    truths = _refuse(results, labels, truth)
+    truths = _checked(results, labels, truth)
     names, shared = _names(results)
-    names = [textwrap.fill(name, NAME) for name in labels or names]
+    names = [textwrap.fill(name, NAME) for name in (names if labels is None else labels)]
     numbers, header = _numbers(results)
     figure, axes = plt.subplots(layout="constrained")
     axes.set_xlim(*_reach(results, truths))
@@ -55,10 +57,10 @@ def interval_forest(
         line += GAP + _lines(heading)
         _write(axes, line - _lines(heading) / 2, heading, -indent - BESIDE, weight="bold")
         start = line
-        for one, name, said in zip(results, names, numbers, strict=True):
-            if one.target == target:
+        for result, name, text in zip(results, names, numbers, strict=True):
+            if result.target == target:
                 line += GAP + _lines(name)
-                _row(axes, line - (GAP + _lines(name)) / 2, one, (name, -indent), said, colour)
+                _row(axes, line - (GAP + _lines(name)) / 2, result, (name, -indent), text, colour)
         if known is not None:
             axes.plot([known, known], [start, line], color="0.3", linewidth=1, linestyle="--", zorder=1)
     axes.set_xlabel(
@@ -72,27 +74,30 @@ def interval_forest(
     return figure
 
 
-def _refuse(
+def _checked(
     results: tuple[Result, ...], labels: Sequence[str] | None, truth: float | Mapping[str, float] | None
 ) -> dict[str, float | None]:
     """The targets in order, each with its truth, of results that can be drawn together."""
-    if not results or any(np.ndim(one.estimate) for one in results):
-        shapes = [list(np.shape(one.estimate)) for one in results]
+    for result in results:
+        require_kind("the result of an estimate or interval", result, Result, "give those of jaxgen.stats")
+    if not results or any(np.ndim(result.estimate) for result in results):
+        shapes = [list(np.shape(result.estimate)) for result in results]
         raise ValueError(
             f"expected one or more results of one data set, got {len(results)} with numbers of shapes "
             f"{shapes}; make them of one, losses[q]"
         )
-    units = list(dict.fromkeys(one.unit for one in results))
+    units = list(dict.fromkeys(result.unit for result in results))
     if len(units) > 1:
         raise ValueError(f"expected results in one unit, got {' and '.join(units)}; draw a figure of each")
-    missing = [one for one in results if not np.isfinite(one.estimate)]
+    missing = [result for result in results if not np.isfinite(result.estimate)]
     if missing:
         raise ValueError(
             f"expected estimates that are finite, got {float(missing[0].estimate)} by {missing[0].method}; leave it out"
         )
-    if labels is not None and len(labels) != len(results):
-        raise ValueError(f"expected {len(results)} labels, one a result, got {len(labels)}; correct them")
-    targets = dict.fromkeys(one.target for one in results)
+    require_labels(labels, len(results), "results")
+    for known in truth.values() if isinstance(truth, Mapping) else [] if truth is None else [truth]:
+        require_number("the truth", known, advice="give what is known to be true in the unit of the results")
+    targets = dict.fromkeys(result.target for result in results)
     if not isinstance(truth, Mapping):
         return dict.fromkeys(targets, truth)
     unknown = [target for target in truth if target not in targets]
@@ -106,7 +111,7 @@ def _refuse(
 
 def _names(results: tuple[Result, ...]) -> tuple[list[str], str]:
     """What tells results apart, and what to say of the unit if they share their learner or their method."""
-    learners, methods = [one.learner or "not named" for one in results], [one.method for one in results]
+    learners, methods = [result.learner or "not named" for result in results], [result.method for result in results]
     if len(set(learners)) == 1:
         return methods, f" of {learners[0]}" if results[0].learner else ""
     if len(set(methods)) == 1:
@@ -121,8 +126,8 @@ def _limits(result: Result) -> list[float]:
 def _reach(results: tuple[Result, ...], truths: Mapping[str, float | None]) -> tuple[float, float]:
     """The ends of the axis, with room for arrows."""
     drawn = (
-        [float(one.estimate) for one in results]
-        + [end for one in results for end in _limits(one)]
+        [float(result.estimate) for result in results]
+        + [end for result in results for end in _limits(result)]
         + [known for known in truths.values() if known is not None]
     )
     values = np.array(drawn)[np.isfinite(drawn)]
@@ -158,30 +163,30 @@ def _row(axes: Axes, height: float, result: Result, name: tuple[str, float], num
 def _numbers(results: tuple[Result, ...]) -> tuple[list[str], str]:
     """Estimate and interval of each result as text, and what stands above them."""
     write = _writer(results)
-    levels = {one.level for one in results if not np.isnan(one.lower)}
-    estimates = [write(float(one.estimate)) for one in results]
+    levels = {result.level for result in results if not np.isnan(result.lower)}
+    estimates = [write(float(result.estimate)) for result in results]
     width = max(map(len, estimates))
-    said = []
-    for one, estimate in zip(results, estimates, strict=True):
-        lower, upper = _limits(one)
+    texts = []
+    for result, estimate in zip(results, estimates, strict=True):
+        lower, upper = _limits(result)
         if not np.isnan(lower):
             ends = (
                 ("[" if np.isfinite(lower) else "(")
                 + f"{write(lower)}, {write(upper)}"
                 + ("]" if np.isfinite(upper) else ")")
             )
-            more = f" {ends}" + (f" {100 * one.level:.4g}%" if len(levels) > 1 else "")
+            more = f" {ends}" + (f" {100 * result.level:.4g}%" if len(levels) > 1 else "")
         else:
-            more = "" if np.isnan(one.standard_error) else f" (s.e. {write(float(one.standard_error))})"
-        said.append(estimate.rjust(width, DIGIT_SPACE) + more)
+            more = "" if np.isnan(result.standard_error) else f" (s.e. {write(float(result.standard_error))})"
+        texts.append(estimate.rjust(width, DIGIT_SPACE) + more)
     if not levels:
-        return said, "estimate"
-    return said, "estimate [interval] level" if len(levels) > 1 else f"estimate [{100 * levels.pop():.4g}% interval]"
+        return texts, "estimate"
+    return texts, "estimate [interval] level" if len(levels) > 1 else f"estimate [{100 * levels.pop():.4g}% interval]"
 
 
 def _writer(results: tuple[Result, ...]):
     """Writes numbers with as many decimals as the shortest interval needs to show two digits of its length."""
-    drawn = np.array([[float(one.estimate), *_limits(one), float(one.standard_error)] for one in results])
+    drawn = np.array([[float(each.estimate), *_limits(each), float(each.standard_error)] for each in results])
     largest = np.abs(drawn[np.isfinite(drawn)]).max()
     lengths = np.append(drawn[:, 2] - drawn[:, 1], 4 * drawn[:, 3])
     lengths = lengths[np.isfinite(lengths) & (lengths > 1e-6 * largest)]

@@ -1,0 +1,125 @@
+"""Figures of what they are not for: one sentence each, and no empty figure left open."""
+
+from dataclasses import replace
+
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from hostile import NO_NUMBERS, STRANGERS, refused
+
+from jaxgen import plot, resample
+from jaxgen.stats import compare, estimate, interval, metrics
+from jaxgen.types import Losses
+
+pytestmark = [pytest.mark.one_device, pytest.mark.usefixtures("own_messages")]
+
+RANDOM = np.random.default_rng(0)
+
+
+def random_losses(learner="a", fraction=0.25, cases=40, scale=1.0):
+    plan = resample.leave_out(jax.random.key(0), cases, fraction, 30)
+    values = scale * (1 + 30 / plan.train_sizes[:, None] + RANDOM.gamma(2.0, size=(30, cases)))
+    means = [np.sum(w * values, -1) / w.sum(-1) for w in (plan.test, plan.train)]
+    return Losses(*means, plan, learner, "squared", np.zeros(30, np.uint8), values=values)
+
+
+LOSSES = random_losses()
+CURVE = estimate.inverse_curve([random_losses("a", share) for share in (0.25, 0.5, 0.75)], "cases")
+RESULT = interval.corrected_t(LOSSES)
+PAIRS = compare.max_t(RANDOM.gamma(2.0, size=(30, 3)), resamples=19)
+RANKS = compare.nemenyi(RANDOM.normal(size=(9, 3)))
+TARGETS = np.eye(2)[np.arange(40) % 2]
+CLASSES = metrics.Predictions.from_arrays(TARGETS, 0.4 * TARGETS + RANDOM.random((6, 40, 2)))
+
+FIGURES = {  # what each draws
+    "distribution": (plot.distribution, LOSSES),
+    "standard_error_floor": (plot.standard_error_floor, LOSSES),
+    "learning_curve": (plot.learning_curve, CURVE),
+    "interval_forest": (plot.interval_forest, RESULT),
+    "comparison_matrix": (plot.comparison_matrix, PAIRS),
+    "critical_difference": (plot.critical_difference, RANKS),
+    "roc_curves": (plot.roc_curves, CLASSES),
+    "precision_recall_curves": (plot.precision_recall_curves, CLASSES),
+}
+KINDS = {"losses": LOSSES, "curve": CURVE, "result": RESULT, "pairs": PAIRS, "ranks": RANKS, "predictions": CLASSES}
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open():
+    yield
+    left = plt.get_fignums()
+    plt.close("all")
+    assert not left
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_other_kinds_are_refused(name):
+    figure, own = FIGURES[name]
+    for other in (*STRANGERS.values(), *KINDS.values()):
+        if type(other) is not type(own):
+            refused(lambda: figure(other), TypeError)  # noqa: B023
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name not in ("comparison_matrix", "critical_difference")])
+def test_other_kinds_among_right_ones_are_refused(name):
+    figure, own = FIGURES[name]
+    for other in (None, [own], (own, own)):
+        refused(lambda: figure(own, other), TypeError)  # noqa: B023
+
+
+LABELS = {"number": 5, "text": "a", "numbers": [64, 64], "None in a list": [None], "none": [], "too many": list("abcd")}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+@pytest.mark.parametrize("name", FIGURES)
+def test_labels_are_as_many_texts(name, labels):
+    figure, own = FIGURES[name]
+    assert "labels" in refused(lambda: figure(own, labels=labels), ValueError)
+
+
+OPTIONS = [  # figure, option, what else is refused
+    ("distribution", "level", (0, 1, -1.0, 95)),
+    ("roc_curves", "share", (0, 1.1, -1.0, 90)),
+    ("precision_recall_curves", "share", (0, 1.1, -1.0, 90)),
+    ("learning_curve", "to", (0, 5.0, -1.0, np.inf)),
+    ("interval_forest", "truth", (np.inf, {RESULT.target: "a"}, {RESULT.target: None}, {3: 1.0})),
+]
+OPTIONAL = {"to", "truth"}
+"""Numbers that may be None."""
+
+
+@pytest.mark.parametrize(("name", "option", "others"), OPTIONS, ids=[f"{row[0]}-{row[1]}" for row in OPTIONS])
+def test_options_are_numbers_within_bounds(name, option, others):
+    figure, own = FIGURES[name]
+    for value in (*NO_NUMBERS.values(), *others):
+        if not (value is None and option in OPTIONAL):
+            refused(lambda: figure(own, **{option: value}), ValueError)  # noqa: B023
+
+
+@pytest.mark.parametrize("transform", [None, "log", 3, True, ["log1p"], np.array(["none", "log1p"])], ids=str)
+def test_a_transform_is_one_of_two(transform):
+    assert "transform" in refused(lambda: plot.distribution(LOSSES, transform=transform), ValueError)
+
+
+VALUES = {
+    "infinite": (np.inf, "none"),
+    "NaN": (np.nan, "none"),
+    "beyond squares": (1e200, "none"),
+    "no logarithm": (-1.0, "log1p"),
+}
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_values_that_cannot_be_drawn_are_refused(value):
+    number, transform = VALUES[value]
+    spoiled = replace(LOSSES, test_mean=np.append(LOSSES.test_mean[:-1], number))
+    refused(lambda: plot.distribution(spoiled, transform=transform), ValueError)
+
+
+@pytest.mark.parametrize("scale", [1e149, 1e-149, 1e-200, 5e-324])
+def test_large_and_small_values_are_drawn(scale, tmp_path):
+    figure = plot.distribution(random_losses(scale=scale))
+    figure.savefig(tmp_path / "figure.png")
+    assert all(np.isfinite(line.get_ydata()).all() for axes in figure.axes for line in axes.lines)
+    plt.close(figure)
