@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 Numbers = Array | np.ndarray
 _NO_PROBABILITY = 1e-3
-"""By so much may probabilities lie outside [0, 1], and their sum beside 1: a softmax of 1000 classes in 16 bits does."""
+"""By so much may probabilities lie below 0, and their sum beside 1: sums of many in single precision do."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -6,6 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from sklearn import metrics
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from jaxgen import Losses, loss
 
@@ -89,18 +91,61 @@ def test_losses_of_given_predictions_are_the_weighted_means():
     np.testing.assert_allclose(single.values, np.abs(y[:, 0] - PREDICTIONS[..., 0]), rtol=1e-15)
 
 
-def test_losses_of_predictions_that_are_missing_fail_where_they_are_needed():
+def test_predictions_may_be_missing_where_no_case_is_tested():
+    """Row 0 lacks a test case and fails; rows 1 and 2 lack training cases, so their apparent loss is absent."""
     y, predictions = np.zeros(5), PREDICTIONS[..., 0].copy()
-    predictions[0, 3] = np.nan
-    predictions[2, 0] = np.nan
-    predictions[1, 2] = np.nan
+    missing = [np.flatnonzero(TEST[0])[0], np.flatnonzero(TRAIN[1] * (TEST[1] == 0))[0]]
+    predictions[0, missing[0]] = predictions[1, missing[1]] = np.nan
     losses = Losses.from_predictions(y, predictions, TRAIN, TEST, loss.squared)
-    assert losses.failed.tolist() == [True, True, True]
-    unused = predictions.copy()
-    unused[0, 3] = unused[2, 0] = unused[1, 2] = 1
-    unused[2, 0], test = np.nan, TEST.copy()
-    test[2] = TEST[0]
-    assert not Losses.from_predictions(y, unused, TRAIN, test, loss.squared).failed.any()
+    assert losses.failed.tolist() == [True, False, False]
+    good = losses.without_failed()
+    np.testing.assert_allclose(
+        good.g, [np.average(p[t > 0] ** 2, weights=t[t > 0]) for p, t in zip(predictions[1:], TEST[1:], strict=True)]
+    )
+    assert np.isnan(good.train_mean).tolist() == [True, False]
+    with pytest.raises(ValueError, match=r"predictions of all training cases .* missing ones in 1 of 2 rows; give"):
+        _ = good.apparent
+
+
+def test_predictions_by_cross_validation_need_no_more_than_one_a_case():
+    """As scikit-learn's `cross_val_predict` gives them: each case as the row predicts that tests it."""
+    x, y = np.random.default_rng(0).normal(size=(2, 30))
+    fold = np.arange(30) % 3
+    test = (fold == np.arange(3)[:, None]).astype(np.uint8)
+    given = cross_val_predict(Ridge(), x[:, None], y, cv=PredefinedSplit(fold))
+    losses = Losses.from_predictions(y, given, 1 - test, test, loss.squared)
+    np.testing.assert_allclose(losses.g, [np.mean((y - given)[fold == k] ** 2) for k in range(3)], rtol=1e-12)
+    assert np.isnan(losses.values[test == 0]).all()
+    with pytest.raises(ValueError, match="expected predictions of all training cases"):
+        _ = losses.apparent
+    with pytest.raises(ValueError, match="where cases are tested several times"):
+        Losses.from_predictions(y, given, 1 - test, np.ones_like(test), loss.squared)
+
+
+@pytest.mark.parametrize(
+    ("given", "y", "sentence"),
+    [
+        (loss.zero_one, [0, 1, 2, 0, 1], r"zeros and ones for the loss zero_one, got 2 in 'y'; read"),
+        (loss.zero_one, [-1, 1, 1, 1, -1], r"zeros and ones for the loss zero_one, got -1"),
+        (loss.cross_entropy, np.ones((5, 2)), r"one class for every case for the loss cross_entropy, got rows"),
+        (lambda y, p: np.mean((y - p) ** 2), np.zeros(5), r"\[3, 5\], got \[\] from <lambda>"),
+        (lambda y, p: (y - p) ** 2, np.zeros(5), r"\[3, 5\], got \[3, 5, 1\]"),
+        (lambda y: y, np.zeros(5), r"expected a loss of arrays y and predictions .* got TypeError from <lambda>"),
+        ("squared", np.zeros(5), "expected a loss such as jaxgen.loss.squared, got 'squared'"),
+    ],
+)
+def test_losses_refuse_what_they_are_not_for(given, y, sentence, own_messages):
+    y = np.asarray(y)
+    shape = (3, *y.shape)
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        Losses.from_predictions(y, np.full(shape, 0.5), TRAIN, TEST, given)
+
+
+def test_cross_entropy_of_what_is_no_probability_is_not_a_number(dtype):
+    y = jnp.asarray([[1, 0], [0, 1], [1, 0]], dtype)
+    scores = jnp.asarray([[0.5, 0.5], [-0.2, 1.2], [0.9, 0.59]], dtype)
+    assert np.isfinite(loss.cross_entropy(y, scores)).tolist() == [True, False, False]
+    assert np.isfinite(loss.cross_entropy(y[:, :1], scores[:, :1])).tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize(

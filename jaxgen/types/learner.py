@@ -97,7 +97,7 @@ class Learner(Value):
         return self
 
     def check(self, data: Any, plan: Any) -> None:
-        """Raises ValueError for data [*Q, N, D] or a plan [*Q, R, N] that it cannot learn from, before anything runs."""
+        """ValueError for data [*Q, N, D] or a plan [*Q, R, N] that it cannot learn from, before anything runs."""
 
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Params:
         """Parameters learned from n cases of weight w."""

@@ -1,12 +1,14 @@
 """How every trained row did: what `assess` returns and all statistics take."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, UInt8
 
+from jaxgen.types.checks import check_targets
+from jaxgen.types.identity import named
 from jaxgen.types.learner import Loss
 from jaxgen.types.plan import Plan, as_weights
 
@@ -17,10 +19,10 @@ class Losses:
 
     Attributes:
       test_mean: test-weighted mean loss of each row, [*Q, R]; read it as `g`, which refuses failed rows.
-      train_mean: train-weighted mean loss of each row, [*Q, R]; read it as `apparent`.
+      train_mean: train-weighted mean loss of each row, [*Q, R], NaN where it is not known; read it as `apparent`.
       plan: the plan that was run.
-      learner: the learner, as code that recreates it.
-      loss: the name of the per-case loss; its unit is the unit of every number here.
+      learner: the learner, as code that recreates it; with a digest of that code where it is not the package's.
+      loss: the name of the per-case loss, with such a digest too; its unit is the unit of every number here.
       values: the loss of every row on every case, [*Q, R, N]; None if only the rows were kept.
       failure: 0 for a row that went well, else 1 + the position of its reason in `reasons`, [*Q, R].
       reasons: the sentences that `failure` points to.
@@ -47,40 +49,36 @@ class Losses:
     ) -> "Losses":
         """Losses of predictions that any other tool made.
 
+        Predictions of the test cases suffice. Where a row lacks some of its training cases, its apparent loss is
+        absent: NaN in `train_mean`, and `apparent` says so.
+
         Args:
-          y: targets, [N, K] or [N].
-          predictions: of each row for every case, [R, N, K] or [R, N]; NaN is allowed where a row neither trains nor
-            tests.
+          y: targets, [N, K] or [N]; for a classification zeros and ones, one column per class, or a single column.
+          predictions: of each row for every case, [R, N, K] or [R, N], NaN where there is none; or one prediction per
+            case, [N, K] or [N] as y, by the row that tests it, where no case is tested twice (scikit-learn's
+            `cross_val_predict`).
           train, test: weights, [R, N], whole numbers from 0 to 255.
           loss: of `jaxgen.loss`, or a function of (y, predictions) to [R, N].
           learner: what to call it.
+        Returns:
+          Losses [R], [R, N]; rows without a finite loss of a test case are marked as failed.
         Raises:
-          ValueError: shapes or weights that do not fit; a loss that is not finite marks its row as failed instead.
+          TypeError: the loss is no function.
+          ValueError: shapes, weights or targets that do not fit.
         """
-        y, predictions = np.asarray(y, np.float64), np.asarray(predictions, np.float64)
-        y, predictions = (y[:, None], predictions[..., None]) if y.ndim == 1 else (y, predictions)
+        targets, predicted = _numbers(y, "y"), _numbers(predictions, "predictions")
         plan = Plan(as_weights("train", train), as_weights("test", test), "given weights").checked()
-        if predictions.shape != (*plan.train.shape, y.shape[-1]) or y.shape[0] != plan.n:
-            raise ValueError(
-                f"expected y [N, K], predictions [R, N, K] and weights [R, N], got {list(y.shape)}, "
-                f"{list(predictions.shape)} and {list(plan.train.shape)}; give one prediction per row and case"
-            )
-        values = np.asarray(loss(np.broadcast_to(y, predictions.shape), predictions), np.float64)
+        targets, predicted = _in_rows(targets, predicted, plan)
+        check_targets(loss, targets, "y")
+        values = _values(loss, targets, predicted)
+        absent = (np.isnan(predicted).any(axis=-1) & (plan.train > 0)).any(axis=-1)
         test_mean, train_mean = (
             np.sum(np.where(w > 0, w * values, 0), axis=-1) / w.sum(-1) for w in (plan.test, plan.train)
         )
-        failure = (~np.isfinite(test_mean + train_mean)).astype(np.uint8)
-        return cls(
-            test_mean,
-            train_mean,
-            plan,
-            learner,
-            getattr(loss, "__name__", repr(loss)),
-            failure,
-            ("its loss is not finite",),
-            values,
-            predictions=predictions,
-        )
+        train_mean = np.where(absent, np.nan, train_mean)
+        failure = (~np.isfinite(test_mean + np.where(absent, 0, train_mean))).astype(np.uint8)
+        reasons = ("a prediction of a test case is missing, or its loss is not finite",)
+        return cls(test_mean, train_mean, plan, learner, named(loss), failure, reasons, values, predictions=predicted)
 
     @property
     def train(self) -> UInt8[np.ndarray, "*P R N"]:
@@ -122,10 +120,23 @@ class Losses:
         """Train-weighted mean loss of each row, [*Q, R].
 
         Raises:
-          ValueError: a row failed; `without_failed` leaves such rows out.
+          ValueError: a row failed; `without_failed` leaves such rows out. Or predictions of training cases were not
+            given to `from_predictions`.
         """
         self._refuse_failed()
+        absent = int(np.isnan(self.train_mean).sum())
+        if absent:
+            raise ValueError(
+                f"expected predictions of all training cases for the apparent loss of {self.learner}, got missing ones "
+                f"in {absent} of {self.train_mean.size} rows; give from_predictions what every row predicts for them"
+            )
         return self.train_mean
+
+    def __iter__(self) -> Iterator["Losses"]:
+        """The losses of each data set of Q."""
+        if self.sets is None:
+            raise TypeError("expected losses with a leading axis Q to go through, got one data set; use it as it is")
+        return (self[q] for q in range(self.sets))
 
     def __getitem__(self, q: int) -> "Losses":
         """The losses of data set q of Q."""
@@ -207,3 +218,71 @@ class Losses:
             f", {self.dropped} failed rows left out" if self.dropped else ""
         )
         return f"Losses({self.learner}, {self.loss} loss, {self.plan.scheme}: {shape}{trouble})"
+
+
+def _numbers(values: Any, name: str) -> Float[np.ndarray, "..."]:
+    """An array of real numbers in double precision, [...]."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "biuf":
+            return array.astype(np.float64)
+        if array.dtype.kind == "O":
+            return np.asarray(values, np.float64)
+        got = f"an array of {array.dtype}"
+    except (TypeError, ValueError):
+        got = f"a {type(values).__name__} that holds other things, or rows of different lengths"
+    raise ValueError(f"expected {name} as real numbers, got {got}; classes become columns of zeros and ones")
+
+
+def _in_rows(
+    y: Float[np.ndarray, "..."], predictions: Float[np.ndarray, "..."], plan: Plan
+) -> tuple[Float[np.ndarray, "N K"], Float[np.ndarray, "R N K"]]:
+    """Targets [N, K] and the predictions of every row [R, N, K]."""
+    single = y.ndim == 1
+    y = y[:, None] if single else y
+    if predictions.ndim == (1 if single else 2):
+        predictions = predictions[:, None] if single else predictions
+        if predictions.shape == y.shape:
+            tested = plan.test > 0
+            if (tested.sum(0) > 1).any():
+                raise ValueError(
+                    f"expected one prediction per row and case, [R, N], where cases are tested several times, got "
+                    f"one per case, {list(predictions.shape)}; give the predictions of every row"
+                )
+            predictions = np.where(tested[:, :, None], predictions[None], np.nan)
+    elif single:
+        predictions = predictions[..., None]
+    shape = (*plan.train.shape, y.shape[-1])
+    if y.ndim != 2 or y.shape[0] != plan.n or predictions.shape != shape:
+        raise ValueError(
+            f"expected y [N, K], predictions [R, N, K] and weights [R, N], got {list(y.shape)}, "
+            f"{list(predictions.shape)} and {list(plan.train.shape)}; give one prediction per row and case"
+        )
+    if not np.isfinite(y).all():
+        raise ValueError(
+            f"expected finite targets, got {int((~np.isfinite(y)).sum())} other values in y; leave these cases out"
+        )
+    return y, predictions
+
+
+def _values(
+    loss: Loss, y: Float[np.ndarray, "N K"], predictions: Float[np.ndarray, "R N K"]
+) -> Float[np.ndarray, "R N"]:
+    """The loss of every row and case."""
+    if not callable(loss):
+        raise TypeError(
+            f"expected a loss such as jaxgen.loss.squared, got {loss!r}; give a function of (y, predictions)"
+        )
+    try:
+        values = np.asarray(loss(np.broadcast_to(y, predictions.shape), predictions), np.float64)
+    except Exception as error:
+        raise ValueError(
+            f"expected a loss of arrays y and predictions [R, N, K] to [R, N], got {type(error).__name__} from "
+            f"{named(loss)} ({' '.join(str(error).split())[:200]}); write it with functions of whole arrays"
+        ) from error
+    if values.shape != predictions.shape[:-1]:
+        raise ValueError(
+            f"expected one loss per row and case, {list(predictions.shape[:-1])}, got {list(values.shape)} from "
+            f"{named(loss)}; sum over the last axis of (y, predictions) only"
+        )
+    return values

@@ -1,0 +1,26 @@
+"""Checks of losses and targets that `assess`, `Losses.from_predictions` and learners share."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgen.types.identity import named
+
+
+def check_targets(loss: Any, y: Float[np.ndarray, "*Q N K"], target: str) -> None:
+    """ValueError unless a loss is for these targets [*Q, N, K]; see `jaxgen.loss.About`."""
+    wanted = getattr(getattr(loss, "about", None), "targets", "numbers")
+    if wanted == "numbers":
+        return
+    if not ((y == 0) | (y == 1)).all():
+        other = y[(y != 0) & (y != 1)][0]
+        raise ValueError(
+            f"expected targets of zeros and ones for the loss {named(loss)}, got {other:g} in {target!r}; "
+            "read the data with task='classification', or choose another loss"
+        )
+    if wanted == "classes" and y.shape[-1] > 1 and not (y.sum(-1) == 1).all():
+        raise ValueError(
+            f"expected one class for every case for the loss {named(loss)}, got rows of {target!r} that add up to "
+            f"{y.sum(-1)[y.sum(-1) != 1][0]:g}; give one column per class with a single 1 in each row"
+        )
