@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 
-def require(name: str, value: Any, least: int, most: int | None = None, reason: str = "") -> int:
+def require(
+    name: str,
+    value: Any,
+    least: int,
+    most: int | None = None,
+    reason: str = "",
+    advice: str = "give such a number",
+) -> int:
     """The value as a plain whole number; ValueError unless it is one within bounds, where `reason` says where the upper
     one comes from.
     """
@@ -20,7 +27,7 @@ def require(name: str, value: Any, least: int, most: int | None = None, reason: 
     if not whole or value < least or (most is not None and value > most):
         because = f" ({reason})" if reason else ""
         bounds = f"of at least {least}" if most is None else f"from {least} to {most}{because}"
-        raise ValueError(f"expected {name} to be a whole number {bounds}, got {shown(value)}; give such a number")
+        raise ValueError(f"expected {name} to be a whole number {bounds}, got {shown(value)}; {advice}")
     return int(value)
 
 
@@ -94,3 +101,9 @@ def shown(value: Any, most: int = 80) -> str:
     except Exception:
         return f"a {type(value).__name__} that cannot be printed"
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def first_line(error: BaseException) -> str:
+    """What an error of other code says, for a message: its kind and its first line."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
