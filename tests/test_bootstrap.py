@@ -373,16 +373,19 @@ BAD = {
     ),
     "pooling": (
         lambda: estimate.out_of_bag(example()[0], "both"),
-        'expected pooling "cases" or "rows" and standard_error "corrected" or "raw", got \'both\'',
+        "expected pooling to be one of 'cases', 'rows', got 'both'; choose one of these",
     ),
     "standard error": (
         lambda: estimate.out_of_bag(example()[0], standard_error="none"),
-        "got 'cases' and 'none'; choose one of these",
+        "expected standard_error to be one of 'corrected', 'raw', got 'none'; choose one of these",
     ),
-    "level": (lambda: estimate.out_of_bag(example()[0], level=95.0), "expected a level between 0 and 1, got 95"),
+    "level": (
+        lambda: estimate.out_of_bag(example()[0], level=95.0),
+        "expected level to be a number above 0 and below 1, got 95",
+    ),
     "alternative": (
         lambda: estimate.out_of_bag(example()[0], alternative="more"),
-        "expected the alternative two-sided, greater or less, got 'more'",
+        "expected alternative to be one of 'two-sided', 'greater', 'less', got 'more'",
     ),
     "full of other cases": (
         lambda: estimate.error_632(example()[0], example(n=11)[1]),

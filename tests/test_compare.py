@@ -909,11 +909,14 @@ def test_what_cannot_be_compared_is_refused(test, first, second, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alternative": "larger"}, "the alternative two-sided, greater or less, got 'larger'; choose one of them"),
-        ({"level": 0.0}, "level between 0 and 1, got 0.0; give 0.95 for 95 %"),
-        ({"level": 1.0}, "level between 0 and 1, got 1.0"),
-        ({"level": 95.0}, "level between 0 and 1, got 95.0"),
-        ({"level": math.nan}, "level between 0 and 1, got nan"),
+        (
+            {"alternative": "larger"},
+            "alternative to be one of 'two-sided', 'greater', 'less', got 'larger'; choose one of these",
+        ),
+        ({"level": 0.0}, "level to be a number above 0 and below 1, got 0.0; give 0.95 for 95 %"),
+        ({"level": 1.0}, "level to be a number above 0 and below 1, got 1.0"),
+        ({"level": 95.0}, "level to be a number above 0 and below 1, got 95.0"),
+        ({"level": math.nan}, "level to be a number above 0 and below 1, got nan"),
     ],
     ids=str,
 )
@@ -1048,7 +1051,8 @@ def test_tests_of_five_by_two_refuse_other_plans(test, plan):
 def test_bayesian_t_refuses_a_negative_region_and_what_the_corrected_t_does():
     for rope in (-0.1, math.nan):
         with pytest.raises(
-            ValueError, match=f"expected a half-width of 0 or more for the region of practical equivalence, got {rope}"
+            ValueError,
+            match=f"expected rope to be a number of at least 0, got {rope}; give a difference that does not matter",
         ):
             compare.bayesian_t(FIRST, SECOND, rope)
     for plan, message in REFUSED.values():
@@ -1068,14 +1072,14 @@ def test_the_interval_of_the_probability_refuses_rows_of_a_design():
             match="expected rows that are drawn independently of each other, got .*, whose rows belong to one design",
         ):
             compare.probability_interval(*pair(plan))
-    with pytest.raises(ValueError, match="level between 0 and 1, got 1.0"):
+    with pytest.raises(ValueError, match="level to be a number above 0 and below 1, got 1.0"):
         compare.probability_interval(FIRST, SECOND, 1.0)
 
 
 NO_ROW = {
     "several rows": (leave_out(4), {}, "one row of the plan, got row=None of 4; give its number, from 0 to 3"),
-    "no such row": (leave_out(4), {"row": 4}, "got row=4 of 4"),
-    "below 0": (leave_out(4), {"row": -1}, "got row=-1 of 4"),
+    "no such row": (leave_out(4), {"row": 4}, r"row to be a whole number from 0 to 3 \(the rows of the plan\), got 4"),
+    "below 0": (leave_out(4), {"row": -1}, "row to be a whole number from 0 to 3 .*, got -1"),
     "trained on": (resample.full(20), {}, "held out of the training, got some that were trained on"),
     "weight 2": (
         resample.from_weights(np.eye(1, 20), 2 - 2 * np.eye(1, 20)),
@@ -1118,9 +1122,11 @@ def test_what_cannot_be_asked_of_one_row_is_refused():
         r"use the loss zero_one, or hold_out_t",
     ):
         compare.mcnemar(first, second)
-    with pytest.raises(ValueError, match="expected the kind mid-p, exact, chi2 or continuity, got 'midp'"):
+    with pytest.raises(
+        ValueError, match="expected kind to be one of 'mid-p', 'exact', 'chi2', 'continuity', got 'midp'"
+    ):
         compare.mcnemar(first, second, "midp")
-    with pytest.raises(ValueError, match="the alternative two-sided, greater or less, got 'larger'"):
+    with pytest.raises(ValueError, match="alternative to be one of 'two-sided', 'greater', 'less', got 'larger'"):
         compare.permutation(first, second, "larger")
     with pytest.raises(ValueError, match="resamples"):
         compare.permutation(first, second, resamples=0)

@@ -354,23 +354,29 @@ BAD = {
     ),
     "failed rows for the ecdf": (lambda: estimate.ecdf(losses(G, failed=[2])), "got 1 failed of 10"),
     "failed rows to trim": (lambda: estimate.trimmed_average(losses(G, failed=[2])), "got 1 failed of 10"),
-    "level 0": (lambda: estimate.ecdf(G, 0.0), "level between 0 and 1, got 0.0; give 0.95 for 95 %"),
-    "level 1": (lambda: estimate.ecdf(G, 1.0), "level between 0 and 1, got 1.0"),
-    "level as a percentage": (lambda: estimate.ecdf(G, 95.0), "level between 0 and 1, got 95.0"),
-    "level NaN": (lambda: estimate.ecdf(G, math.nan), "level between 0 and 1, got nan"),
+    "level 0": (lambda: estimate.ecdf(G, 0.0), "level to be a number above 0 and below 1, got 0.0; give 0.95 for 95 %"),
+    "level 1": (lambda: estimate.ecdf(G, 1.0), "level to be a number above 0 and below 1, got 1.0"),
+    "level as a percentage": (lambda: estimate.ecdf(G, 95.0), "level to be a number above 0 and below 1, got 95.0"),
+    "level NaN": (lambda: estimate.ecdf(G, math.nan), "level to be a number above 0 and below 1, got nan"),
     "fractile below 0": (
         lambda: estimate.ecdf(G).fractile(-0.1),
-        "share between 0 and 1, got -0.1; give 0.95 for the 95 % fractile",
+        "p to be a number of at least 0 and of at most 1, got -0.1; give 0.95 for the 95 % fractile",
     ),
-    "fractile as a percentage": (lambda: estimate.ecdf(G).fractile(95.0), "share between 0 and 1, got 95.0"),
-    "fractile NaN": (lambda: estimate.ecdf(G).fractile(math.nan), "share between 0 and 1, got nan"),
+    "fractile as a percentage": (
+        lambda: estimate.ecdf(G).fractile(95.0),
+        "p to be a number of at least 0 and of at most 1, got 95.0",
+    ),
+    "fractile NaN": (
+        lambda: estimate.ecdf(G).fractile(math.nan),
+        "p to be a number of at least 0 and of at most 1, got nan",
+    ),
     "interval of a fractile above 1": (
         lambda: estimate.ecdf(G).fractile_interval(1.1),
-        "share between 0 and 1, got 1.1",
+        "p to be a number of at least 0 and of at most 1, got 1.1",
     ),
     "interval of a fractile below 0": (
         lambda: estimate.ecdf(G).fractile_interval(-0.1),
-        "share between 0 and 1, got -0.1",
+        "p to be a number of at least 0 and of at most 1, got -0.1",
     ),
     "failed rows to transform": (lambda: estimate.box_cox(losses(G, failed=[2])), "got 1 failed of 10"),
     "one resampling to transform": (
@@ -389,8 +395,11 @@ BAD = {
         lambda: estimate.box_cox(np.stack([G, np.ones(10)])),
         "values that differ to estimate the power of a Box-Cox transform, got 10 equal",
     ),
-    "cut of all": (lambda: estimate.trimmed_average(G, 0.5), "cut of at least 0 and below 0.5, got 0.5"),
-    "negative cut": (lambda: estimate.trimmed_average(G, -0.1), "cut of at least 0 and below 0.5, got -0.1"),
+    "cut of all": (lambda: estimate.trimmed_average(G, 0.5), "cut to be a number of at least 0 and below 0.5, got 0.5"),
+    "negative cut": (
+        lambda: estimate.trimmed_average(G, -0.1),
+        "cut to be a number of at least 0 and below 0.5, got -0.1",
+    ),
 }
 
 

@@ -160,9 +160,15 @@ BAD = {
         lambda: estimate.optimal_fraction(14, 10, form="exact"),
         "expected more cases than the best training set has, got n=14",
     ),
-    "kurtosis": (lambda: estimate.optimal_fraction(100, 10, 1.0), "kurtosis above 1"),
-    "exact kurtosis": (lambda: estimate.optimal_fraction(100, 10, 4.0, "exact"), '3 for "exact"'),
-    "form": (lambda: estimate.optimal_fraction(100, 10, form="best"), "and 'best'; correct these"),
+    "kurtosis": (lambda: estimate.optimal_fraction(100, 10, 1.0), "kurtosis to be a finite number above 1, got 1.0"),
+    "exact kurtosis": (
+        lambda: estimate.optimal_fraction(100, 10, 4.0, "exact"),
+        'kurtosis 3, for the form "exact", got 4.0',
+    ),
+    "form": (
+        lambda: estimate.optimal_fraction(100, 10, form="best"),
+        "form to be one of 'asymptotic', 'finite', 'exact', got 'best'",
+    ),
     "one test case": (
         lambda: estimate.empirical_fraction([example(), example(0.05, resamples=10)]),
         "expected 2 or more test cases in each row, got 1 in some of resample.leave_out(",

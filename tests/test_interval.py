@@ -856,9 +856,13 @@ REFUSED = {
     "kind": (
         partial(interval.bootstrap, kind="abc"),
         SINGLE,
-        "a kind of bootstrap among percentile, basic, bca, studentised, got 'abc'; choose one of them",
+        "kind to be one of 'percentile', 'basic', 'bca', 'studentised', got 'abc'; choose one of these",
     ),
-    "resamples": (partial(interval.bootstrap, resamples=1), SINGLE, "at least 2 resamples, got 1; ask for thousands"),
+    "resamples": (
+        partial(interval.bootstrap, resamples=1),
+        SINGLE,
+        "resamples to be a whole number of at least 2, got 1",
+    ),
     "BCa": (
         partial(interval.bootstrap, resamples=2, seed=12),
         np.array([0.0] * 300 + [1.0]),
@@ -903,7 +907,7 @@ REFUSED = {
     "variance": (
         partial(interval.cross_validation, variance="all"),
         SPLITS,
-        "the variance all-pairs or within, got 'all'; choose one of them",
+        "variance to be one of 'all-pairs', 'within', got 'all'; choose one of these",
     ),
     "folds of one case": (
         partial(interval.cross_validation, variance="within"),
@@ -934,12 +938,12 @@ REFUSED = {
     "bias": (
         partial(interval.nested_cross_validation, bias="none"),
         SPLITS,
-        "the bias correction authors or mlr3, got 'none'; choose one of them",
+        "bias to be one of 'authors', 'mlr3', got 'none'; choose one of these",
     ),
     "target": (
         partial(interval.recommend, target="G"),
         SPLITS,
-        "a target among R, ER, the k-fold test error, got 'G'; choose one of them",
+        "target to be one of 'R', 'ER', 'the k-fold test error', got 'G'; choose one of these",
     ),
 } | {
     f"rows only, {name}": (
@@ -972,10 +976,10 @@ def test_failed_rows_are_refused(name):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alternative": "larger"}, "alternative two-sided, greater or less, got 'larger'"),
-        ({"level": 1.0}, "level between 0 and 1, got 1.0"),
-        ({"level": 0.0}, "level between 0 and 1, got 0.0"),
-        ({"level": math.nan}, "level between 0 and 1, got nan"),
+        ({"alternative": "larger"}, "alternative to be one of 'two-sided', 'greater', 'less', got 'larger'"),
+        ({"level": 1.0}, "level to be a number above 0 and below 1, got 1.0"),
+        ({"level": 0.0}, "level to be a number above 0 and below 1, got 0.0"),
+        ({"level": math.nan}, "level to be a number above 0 and below 1, got nan"),
     ],
     ids=str,
 )

@@ -351,9 +351,12 @@ BAD = {
     ),
     "kind": (
         alpha_beta(resample.leave_out(KEY, 20, 0.4, 10), "both"),
-        'expected standard_error "jackknife" or "cases", got \'both\'',
+        "expected standard_error to be one of 'jackknife', 'cases', got 'both'; choose one of these",
     ),
-    "level": (lambda: estimate.l_alpha_beta(example()[0], level=95.0), "expected a level between 0 and 1, got 95"),
+    "level": (
+        lambda: estimate.l_alpha_beta(example()[0], level=95.0),
+        "expected level to be a number above 0 and below 1, got 95",
+    ),
     "rows only": (lambda: estimate.l_alpha_beta(without_values(example()[0])), "expected the losses of every case"),
     "failed": (
         lambda: estimate.l_alpha_beta(with_failed(example()[0])),
@@ -369,7 +372,7 @@ BAD = {
     ),
     "no size": (
         lambda: estimate.inverse_curve([]),
-        "expected losses at 2 or more different training sizes, got sizes ; assess plans",
+        "expected losses at 2 or more different training sizes, got sizes of none; assess plans",
     ),
     "same size": (lambda: estimate.inverse_curve([example()[0]] * 2), "got sizes 12, 12"),
     "two sizes": (
@@ -387,11 +390,11 @@ BAD = {
     ),
     "size 0": (
         lambda: estimate.inverse_curve(at_sizes()).at(0.0),
-        "expected a number of training cases above 0, got 0.0",
+        "expected n to be a finite number above 0, got 0.0; give a number of training cases, or None for all 20",
     ),
     "curve level": (
         lambda: estimate.inverse_curve(at_sizes()).at(level=0.0),
-        "expected a level between 0 and 1, got 0",
+        "expected level to be a number above 0 and below 1, got 0",
     ),
 }
 

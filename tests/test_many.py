@@ -338,8 +338,11 @@ BAD = {
         lambda: compare.friedman(np.array([[1.0, 2.0], [np.nan, np.inf]])),
         r"finite losses, got 2 that are not, the first at \[1, 0\]; leave out those blocks",
     ),
-    "labels": (lambda: compare.nemenyi(np.ones((3, 3)), labels=["a"]), "3 labels, one a learner, got 1"),
-    "level": (lambda: compare.nemenyi(np.ones((3, 3)), level=95.0), "level between 0 and 1, got 95.0"),
+    "labels": (lambda: compare.nemenyi(np.ones((3, 3)), labels=["a"]), "3 labels, one for each of the learners, got 1"),
+    "level": (
+        lambda: compare.nemenyi(np.ones((3, 3)), level=95.0),
+        "level to be a number above 0 and below 1, got 95.0",
+    ),
     "one of a list": (lambda: compare.friedman(FOUR[:1]), "at least 2 learners, got 1; give the losses of each"),
     "other loss": (
         lambda: compare.friedman([FOUR[0], losses(FOUR[1].g, ONE, loss="absolute")]),

@@ -733,11 +733,14 @@ BAD = {
     ),
     "targets that are numbers": (
         lambda: Predictions.from_arrays(3 * Y, S, W),
-        r"zeros and ones with one 1 a case, and a name for each of 3 classes, got \[0.0, 3.0\] and 3 names",
+        r"zeros and ones with one 1 a case, got \[0.0, 3.0\]; give one column per class",
     ),
     "two classes at once": (lambda: Predictions.from_arrays(np.ones((40, 3)), S, W), r"one 1 a case"),
     "target NaN": (lambda: Predictions.from_arrays(np.where(Y == 0, np.nan, Y), S, W), r"got \[1.0, nan\]"),
-    "too few names": (lambda: Predictions.from_arrays(Y, S, W, ("a", "b")), "and 2 names; give one column per class"),
+    "too few names": (
+        lambda: Predictions.from_arrays(Y, S, W, ("a", "b")),
+        "3 labels, one for each of the classes, got 2; name each",
+    ),
     "score NaN": (
         lambda: Predictions.from_arrays(Y, LOST, W),
         r"finite scores of all test cases in every row, got none in 1 of 6, the first \[3\]; leave these rows out",
@@ -750,9 +753,9 @@ BAD = {
     "class out of range": (lambda: roc.auc(P, positive=3), "got 3; give positive"),
     "unknown average": (
         lambda: metrics.precision(P, "samples"),
-        "average among binary, macro, weighted, micro, each, got 'samples'",
+        "average to be one of 'binary', 'macro', 'weighted', 'micro', 'each', got 'samples'",
     ),
-    "beta": (lambda: metrics.f_beta(P, 0.0, "macro"), "finite beta above 0, got 0.0"),
+    "beta": (lambda: metrics.f_beta(P, 0.0, "macro"), "beta to be a finite number above 0, got 0.0"),
     "a class lacks: recall": (
         lambda: metrics.recall(LACKING, "macro"),
         f"a defined recall, and not 0 / 0, in every row, got none {FIRST_TWO}, or say with undefined=",
@@ -806,15 +809,18 @@ BAD = {
     "recall above 1": (lambda: metrics.precision_at(TWO, np.array([0.5, 1.5])), "recalls above 0 and up to 1, got 1.5"),
     "rate above 1": (
         lambda: roc.true_positive_at(TWO, np.array([0.5, 1.5])),
-        "false positive rates from 0 to 1, got 0.5 to 1.5",
+        "false positive rates from 0 to 1, got 1.5; give for example",
     ),
     "cost 0": (
         lambda: roc.operating_point(TWO, 0.0),
-        "costs above 0 and a prior between 0 and 1, got 0.0, 1.0 and None",
+        "false_positive_cost to be a finite number above 0, got 0.0",
     ),
-    "prior 0": (lambda: roc.operating_point(TWO, prior=0.0), "got 1.0, 1.0 and 0.0"),
-    "level": (lambda: roc.interval(TWO, 95.0), "level between 0 and 1, got 95.0"),
-    "scale": (lambda: roc.interval(TWO, scale="log"), "the scale logit or identity, got 'log'"),
+    "prior 0": (
+        lambda: roc.operating_point(TWO, prior=0.0),
+        "prior to be a number above 0 and below 1, got 0.0; give a share",
+    ),
+    "level": (lambda: roc.interval(TWO, 95.0), "level to be a number above 0 and below 1, got 95.0"),
+    "scale": (lambda: roc.interval(TWO, scale="log"), "scale to be one of 'logit', 'identity', got 'log'"),
     "one classifier": (lambda: roc.delong(TWO), "two or more classifiers to compare, got 1; see interval for one"),
     "other weights": (
         lambda: roc.delong(TWO, given(c=2, counts=False)),
@@ -822,7 +828,7 @@ BAD = {
     ),
     "alternative": (
         lambda: roc.delong(TWO, TWO).difference(alternative="larger"),
-        "two-sided, greater or less, got 'larger'; choose one of them",
+        "alternative to be one of 'two-sided', 'greater', 'less', got 'larger'",
     ),
 }
 

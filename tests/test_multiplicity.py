@@ -311,7 +311,10 @@ BAD = {
         "got 1 failed of 1",
     ),
     "no row": (lambda: compare.max_t(FOUR), "one row of the plan, got row=None of 12; give its number, from 0 to 11"),
-    "row 12": (lambda: compare.max_t(FOUR, row=12), "got row=12 of 12"),
+    "row 12": (
+        lambda: compare.max_t(FOUR, row=12),
+        r"row to be a whole number from 0 to 11 \(the rows of the plan\), got 12",
+    ),
     "means only": (lambda: compare.max_t(MEANS), "the losses of every case, got the means of rows only"),
     "cases twice": (
         lambda: compare.max_t([hold_out(np.ones(4), tested=np.full(4, 2))] * 2),
@@ -329,7 +332,7 @@ BAD = {
     "few draws, 99 %": (lambda: compare.max_t(np.ones((4, 3)), resamples=98, level=0.99), "at least 99, got 98"),
     "adjustment": (
         lambda: compare.pairwise(FOUR, compare.corrected_t, "tukey"),
-        "adjustment holm, benjamini_hochberg, benjamini_yekutieli or none, got 'tukey'",
+        "adjust to be one of 'holm', 'benjamini_hochberg', 'benjamini_yekutieli', 'none', got 'tukey'",
     ),
     "one-sided": (
         lambda: compare.pairwise(FOUR, functools.partial(compare.corrected_t, alternative="less")),
@@ -349,11 +352,11 @@ BAD = {
     ),
     "labels of pairs": (
         lambda: compare.pairwise(FOUR, compare.corrected_t, labels=["a"]),
-        "4 labels, one a learner, got 1",
+        "4 labels, one for each of the learners, got 1",
     ),
     "matrix": (
         lambda: compare.pairwise(FOUR, compare.corrected_t).matrix("lower"),
-        "the name adjusted, p_value or estimate, got 'lower'",
+        "name to be one of 'adjusted', 'p_value', 'estimate', got 'lower'",
     ),
     "nothing to adjust": (lambda: compare.holm([]), "p-values from 0 to 1, got none; give at least one, and no NaN"),
     "p of NaN": (lambda: compare.benjamini_hochberg([0.1, math.nan]), r"p-values from 0 to 1, got \[nan\]"),

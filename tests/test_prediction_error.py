@@ -399,9 +399,18 @@ BAD = {
         lambda: estimate.fractile(losses(HELD_OUT["one row"]), 0.5),
         "at least 2 resamplings to describe a distribution, got 1",
     ),
-    "share as a percentage": (lambda: estimate.fractile(LEFT_OUT, 95.0), "share between 0 and 1, got 95.0"),
-    "share NaN": (lambda: estimate.fractile(LEFT_OUT, float("nan")), "share between 0 and 1, got nan"),
-    "level 1": (lambda: estimate.fractile(LEFT_OUT, 0.5, 1.0), "level between 0 and 1, got 1.0; give 0.95 for 95 %"),
+    "share as a percentage": (
+        lambda: estimate.fractile(LEFT_OUT, 95.0),
+        "p to be a number of at least 0 and of at most 1, got 95.0",
+    ),
+    "share NaN": (
+        lambda: estimate.fractile(LEFT_OUT, float("nan")),
+        "p to be a number of at least 0 and of at most 1, got nan",
+    ),
+    "level 1": (
+        lambda: estimate.fractile(LEFT_OUT, 0.5, 1.0),
+        "level to be a number above 0 and below 1, got 1.0; give 0.95 for 95 %",
+    ),
 }
 
 

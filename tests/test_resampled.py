@@ -416,10 +416,13 @@ BAD = {
         lambda: estimate.subsampling(VALUES, 10, 1),
         "expected size to be a whole number from 1 to 9 (one less than the values), got 10",
     ),
-    "level as a percentage": (lambda: estimate.bootstrap(VALUES, 1, level=95.0), "level between 0 and 1, got 95.0"),
+    "level as a percentage": (
+        lambda: estimate.bootstrap(VALUES, 1, level=95.0),
+        "level to be a number above 0 and below 1, got 95.0",
+    ),
     "no such row": (
         lambda: estimate.bootstrap_test_cases(LEFT_OUT, 1, 6),
-        "expected one row of the plan, got row=6 of 6; give its number, from 0 to 5",
+        "expected row to be a whole number from 0 to 5 (the rows of the plan), got 6; give such a number",
     ),
     "several sets": (
         lambda: estimate.row_losses(losses(PLANS["leave_out"], 3)),

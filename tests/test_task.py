@@ -332,8 +332,8 @@ BAD = {
         lambda: delve.analyse([losses(effects(2, 2), UNEQUAL)]),
         "with as many training cases each, got 1 to 2",
     ),
-    "labels": (lambda: delve.analyse(GOOD, labels=["a"]), "4 labels, one a learner, got 1"),
-    "level": (lambda: delve.analyse(GOOD, level=95.0), "level between 0 and 1, got 95"),
+    "labels": (lambda: delve.analyse(GOOD, labels=["a"]), "4 labels, one for each of the learners, got 1"),
+    "level": (lambda: delve.analyse(GOOD, level=95.0), "level to be a number above 0 and below 1, got 95"),
     "divisor 0": (
         lambda: delve.analyse(GOOD, 0.0),
         "divisor of standardised losses above 0, got 0.0; take that of standard_loss, or None",

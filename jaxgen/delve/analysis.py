@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Shaped
 
+from jaxgen.stats.checks import require_level
 from jaxgen.stats.compare.comparison import require_same
 from jaxgen.stats.compare.instances import SOURCE, disjoint_t, expected_loss, quasi_f
 from jaxgen.stats.compare.many import named
 from jaxgen.stats.compare.multiplicity import ADJUSTMENTS, Pairs, pairwise
-from jaxgen.stats.spread import dropped, require_level
+from jaxgen.stats.spread import dropped
 from jaxgen.types import Losses, Plan
 
 DIGITS = np.arange(10) / 100

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxgen.types import Losses, Plan
+from jaxgen.types.numbers import require
 
 
 def every_case(losses: Losses) -> Float[np.ndarray, "*Q R N"]:
@@ -50,12 +51,13 @@ def cases_of_row(losses: Losses, row: int | None = None, least: int = 1) -> Floa
       ValueError: no such row, or none chosen of several; test cases that were trained on or count more than once,
         different numbers of them in different data sets, or fewer than `least`; losses without cases, or a failed row.
     """
-    plan, chosen = losses.plan, row or 0
-    if (row is None and plan.resamples != 1) or not 0 <= chosen < plan.resamples:
+    plan, chosen = losses.plan, 0 if row is None else row
+    if row is None and plan.resamples != 1:
         raise ValueError(
-            f"expected one row of the plan, got row={row} of {plan.resamples}; "
+            f"expected one row of the plan, got row=None of {plan.resamples}; "
             f"give its number, from 0 to {plan.resamples - 1}"
         )
+    require("row", chosen, 0, plan.resamples - 1, "the rows of the plan")
     train, test = plan.train[..., chosen, :], plan.test[..., chosen, :]
     sizes, trouble = (test > 0).sum(-1), _not_held_out(train, test)
     if not trouble and sizes.min() != sizes.max():
@@ -121,7 +123,7 @@ def not_folds(plan: Plan, complete: bool = True) -> str:
         return "cases that no row tests"
     if times.min() != times.max() or np.ptp(np.bincount(number)):
         return "some cases tested more often than others, or rows of several kinds"
-    if any((plan.test[..., number == one, :].sum(-2) != 1).any() for one in range(int(number.max()) + 1)):
+    if any((plan.test[..., number == division, :].sum(-2) != 1).any() for division in range(int(number.max()) + 1)):
         return "rows that do not test every case once before they test one again"
     return "rows that do not train on all that they do not test" if complete and np.any(plan.train == plan.test) else ""
 

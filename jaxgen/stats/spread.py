@@ -10,6 +10,7 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
+from jaxgen.stats.checks import require_alternative, require_level
 from jaxgen.stats.rows import not_folds, overlap
 from jaxgen.types import Losses, Plan
 from jaxgen.types.result import Result
@@ -81,11 +82,15 @@ def corrected(rows: Float[np.ndarray, "*Q R"], plan: Plan) -> Spread:
 
 
 def all_pairs(cases: Float[np.ndarray, "*Q N"]) -> Spread:
-    """The mean of the losses [*Q, N] of cases, each of a model not trained on it; variance by all pairs of cases
-    (Bayle et al. 2020, sigma_out).
+    """The mean of the losses [*Q, N] of cases, each of a model not trained on it, with the all-pairs variance of Bayle
+    et al. 2020.
+
+    With h_i the loss of case i and R_n their mean, their sigma_out^2 = 1/n sum_i (h_i - R_n)^2, which is the same as
+    1/(2 n^2) sum_ij (h_i - h_j)^2, hence the name; the standard error is sigma_out / sqrt(n).
     """
     n = cases.shape[-1]
-    return Spread(np.asarray(cases.mean(-1)), np.asarray(_deviation(cases, 0) / np.sqrt(n)), np.inf)
+    sigma_out = _deviation(cases, ddof=0)  # divisor n, and not n - 1: the paper's estimator
+    return Spread(np.asarray(cases.mean(-1)), np.asarray(sigma_out / np.sqrt(n)), np.inf)
 
 
 def refuse_unfit(plan: Plan) -> None:
@@ -201,20 +206,6 @@ def dropped(losses: Losses) -> str:
 def joined(*notes: str) -> str:
     """Notes in one line, those that are empty left out."""
     return "; ".join(note for note in notes if note)
-
-
-def require_level(level: float) -> None:
-    """Raises ValueError unless 0 < level < 1."""
-    if not 0 < level < 1:
-        raise ValueError(f"expected a level between 0 and 1, got {level}; give 0.95 for 95 %")
-
-
-def require_alternative(alternative: str) -> None:
-    """Raises ValueError unless it is one of the three."""
-    if alternative not in ("two-sided", "greater", "less"):
-        raise ValueError(
-            f"expected the alternative two-sided, greater or less, got {alternative!r}; choose one of them"
-        )
 
 
 def _deviation(rows: Float[np.ndarray, "*Q R"], ddof: int = 1) -> Float[np.ndarray, "*Q"]:

@@ -57,14 +57,14 @@ class Result:
         if np.ndim(self.estimate):
             body = f"{self.estimate.size} data sets or rows, median {np.median(self.estimate):.5g}"
         else:
-            said = [f"{self.estimate:.5g}"]
+            numbers = [f"{self.estimate:.5g}"]
             if not np.isnan(self.standard_error):
-                said += [f"standard error {self.standard_error:.5g}"]
+                numbers += [f"standard error {self.standard_error:.5g}"]
             if not np.isnan(self.lower):
-                said += [f"{self.level:.0%} interval [{self.lower:.5g}, {self.upper:.5g}]"]
+                numbers += [f"{self.level:.0%} interval [{self.lower:.5g}, {self.upper:.5g}]"]
             if np.isfinite(self.df):
-                said += [f"{self.df:.4g} degrees of freedom"]
-            body = ", ".join(said + [f"{name} {float(value):.4g}" for name, value in self.parts.items()])
+                numbers += [f"{self.df:.4g} degrees of freedom"]
+            body = ", ".join(numbers + [f"{name} {float(value):.4g}" for name, value in self.parts.items()])
         return "\n  ".join([head, body, f"about {self.target}", *([f"note: {self.note}"] if self.note else [])])
 
 

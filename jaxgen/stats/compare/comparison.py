@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from jaxgen.stats.checks import require_losses
 from jaxgen.stats.spread import Spread, dropped, joined
 from jaxgen.types import Losses
 
@@ -14,7 +15,7 @@ Describe = tuple[str, str, str]
 """Method, source and target."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """A difference in generalization error, second minus first: positive if the first learner is better.
 
@@ -75,27 +76,27 @@ class Comparison:
         return "\n  ".join([head, body, f"about {self.target}", *([f"note: {self.note}"] if self.note else [])])
 
     def _of_many(self) -> str:
-        said = f"{len(self.estimate)} data sets, median difference {np.median(self.estimate):.5g}"
+        median = f"{len(self.estimate)} data sets, median difference {np.median(self.estimate):.5g}"
         if np.isnan(self.p_value).any():
-            return said
+            return median
         return (
-            f"{said}; no difference rejected at {1 - self.level:.3g} in "
+            f"{median}; no difference rejected at {1 - self.level:.3g} in "
             f"{np.mean(self.p_value < 1 - self.level):.1%} of them"
         )
 
     def _of_one(self) -> str:
-        said = [f"difference {self.estimate:.5g}"]
+        numbers = [f"difference {self.estimate:.5g}"]
         if not np.isnan(self.standard_error):
-            said += [f"standard error {self.standard_error:.5g}"]
+            numbers += [f"standard error {self.standard_error:.5g}"]
         if not np.isnan(self.lower):
-            said += [f"{self.level:.0%} interval [{self.lower:.5g}, {self.upper:.5g}]"]
-        said += [
+            numbers += [f"{self.level:.0%} interval [{self.lower:.5g}, {self.upper:.5g}]"]
+        numbers += [
             f"{self.symbol} = {self.statistic:.4g}"
             + (f" with {self.df:.4g} degrees of freedom" if np.isfinite(self.df) else "")
         ]
         if not np.isnan(self.p_value):
-            said += [f"p = {self.p_value:.3g} ({self.alternative})"]
-        return ", ".join(said + [f"{name} {float(value):.4g}" for name, value in self.parts.items()])
+            numbers += [f"p = {self.p_value:.3g} ({self.alternative})"]
+        return ", ".join(numbers + [f"{name} {float(value):.4g}" for name, value in self.parts.items()])
 
 
 def require_same(first: Losses, second: Losses) -> None:
@@ -103,7 +104,9 @@ def require_same(first: Losses, second: Losses) -> None:
 
     Raises:
       ValueError: different plans or losses, or failed rows.
+      TypeError: no losses.
     """
+    require_losses(first, second)
     if first.loss != second.loss:
         raise ValueError(
             f"expected one loss for both learners, got {first.loss} and {second.loss}; assess both with the same loss"
@@ -124,6 +127,7 @@ def differences(first: Losses, second: Losses) -> Float[np.ndarray, "*Q R"]:
 
     Raises:
       ValueError: different plans or losses, failed rows, or fewer than 2 rows.
+      TypeError: no losses.
     """
     require_same(first, second)
     if first.resamples < 2:

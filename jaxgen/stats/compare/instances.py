@@ -11,6 +11,7 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
+from jaxgen.stats.checks import require_losses
 from jaxgen.stats.compare.comparison import Comparison, of_spread, of_test, require_same
 from jaxgen.stats.rows import every_case
 from jaxgen.stats.spread import dropped, independent
@@ -37,7 +38,9 @@ def expected_loss(losses: Losses) -> Result:
       ValueError: failed rows, losses without cases, or rows that are no instances: fewer than 2, training sets that
         share cases, test cases that are trained on, fewer than 2 of them, or test sets that are neither disjoint nor
         the same, or not of one size.
+      TypeError: no losses.
     """
+    require_losses(losses)
     table = _analysed(_table(losses), _common(losses.plan))
     target = f"ER, for training sets of {int(losses.plan.train_sizes.flat[0])} cases"
     method = f"expected loss over instances with {'a common test set' if table.common else 'disjoint test sets'}"
@@ -71,6 +74,7 @@ def disjoint_t(first: Losses, second: Losses, alternative: str = "two-sided", le
     Raises:
       ValueError: different plans or losses, a common test set, an unknown alternative or level, or what
         `expected_loss` refuses.
+      TypeError: no losses.
     """
     cases, common = _difference(first, second)
     if common:
@@ -110,6 +114,7 @@ def quasi_f(first: Losses, second: Losses) -> Comparison:
       infinite and p is 0, or 0 and 1 for a mean of 0.
     Raises:
       ValueError: different plans or losses, disjoint test sets, or what `expected_loss` refuses.
+      TypeError: no losses.
     """
     cases, common = _difference(first, second)
     if not common:

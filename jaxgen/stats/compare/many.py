@@ -1,23 +1,25 @@
 """Tests of several learners at once by ranks: Friedman, Iman and Davenport, Cochran, Nemenyi.
 
 Axes: B blocks (data sets, or resamplings that share no case), L learners. Rank 1 is the smallest loss of a block;
-  equal losses share the mean of their ranks.
+equal losses share the mean of their ranks.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import scipy.stats
 from jaxtyping import Float
 
+from jaxgen.stats.checks import as_learners, as_numbers, holds_losses, require_level
 from jaxgen.stats.compare.comparison import require_same
 from jaxgen.stats.rows import cases_of_row, overlap
-from jaxgen.stats.spread import dropped, joined, require_level
+from jaxgen.stats.spread import dropped, joined
 from jaxgen.types import Losses
+from jaxgen.types.numbers import require_labels, shown
 
 Blocks = Sequence[Losses] | Float[np.ndarray, "B L"]
 
@@ -143,8 +145,8 @@ class RankDifferences:
         )
 
     def __str__(self) -> str:
-        found = np.argwhere(self.ranks[None] - self.ranks[:, None] >= self.critical_difference)
-        apart = [f"{self.learners[i]} < {self.learners[j]} (p = {self.p_value[i, j]:.3g})" for i, j in found]
+        pairs = np.argwhere(self.ranks[None] - self.ranks[:, None] >= self.critical_difference)
+        apart = [f"{self.learners[i]} < {self.learners[j]} (p = {self.p_value[i, j]:.3g})" for i, j in pairs]
         test = f"critical difference {self.critical_difference:.4g} at {self.level:.0%}; " + (
             "smaller losses: " + "; ".join(apart) if apart else "no two learners are told apart"
         )
@@ -172,6 +174,7 @@ def friedman(losses: Blocks, labels: Sequence[str] | None = None) -> Omnibus:
     Raises:
       ValueError: fewer than 2 blocks or learners, different plans or losses, failed rows, losses that are not finite,
         or another number of labels.
+      TypeError: neither a list of losses nor numbers.
     """
     table = _table(losses, labels)
     chi2, uncorrected = _chi_square(table.ranks)
@@ -204,6 +207,7 @@ def iman_davenport(losses: Blocks, labels: Sequence[str] | None = None) -> Omnib
     Raises:
       ValueError: fewer than 2 blocks or learners, different plans or losses, failed rows, losses that are not finite,
         or another number of labels.
+      TypeError: neither a list of losses nor numbers.
     """
     table = _table(losses, labels)
     b, k = table.values.shape
@@ -239,6 +243,7 @@ def cochran_q(losses: Blocks, row: int | None = None, labels: Sequence[str] | No
     Raises:
       ValueError: losses other than 0 and 1, fewer than 2 cases or learners, no row or none chosen, losses of the cases
         not kept, different plans or losses, a failed row, or another number of labels.
+      TypeError: neither a list of losses nor numbers.
     """
     table = cases(losses, row, labels)
     odd = table.values[(table.values != 0) & (table.values != 1)]
@@ -269,6 +274,7 @@ def nemenyi(losses: Blocks, level: float = 0.95, labels: Sequence[str] | None = 
     Raises:
       ValueError: fewer than 2 blocks or learners, different plans or losses, failed rows, losses that are not finite,
         a level out of range, or another number of labels.
+      TypeError: neither a list of losses nor numbers.
     """
     require_level(level)
     table = _table(losses, labels)
@@ -313,71 +319,73 @@ def cases(losses: Blocks, row: int | None = None, labels: Sequence[str] | None =
 
     Raises:
       ValueError: see `cochran_q`.
+      TypeError: no losses.
     """
-    if isinstance(losses, np.ndarray):
-        return _checked(Table(losses, (), "given", f"{len(losses)} test cases"), labels, "test cases")
-    aligned(losses)
-    first = losses[0]
+    if not holds_losses(losses):
+        if row is not None:
+            raise ValueError(
+                f"expected no row with losses of test cases [N, L], got row={shown(row)}; leave it out, or give "
+                "what assess returned for each learner"
+            )
+        return _given(losses, labels, "test cases")
+    of_learners = aligned(losses)
+    first = of_learners[0]
     if first.sets is not None:
         raise ValueError(f"expected the losses of one data set, got those of {first.sets}; choose one with losses[q]")
-    values = np.stack([cases_of_row(one, row) for one in losses], axis=-1)
-    return _checked(
-        Table(values, tuple(one.learner for one in losses), first.loss, f"{len(values)} test cases", dropped(first)),
-        labels,
-        "test cases",
-    )
+    values = np.stack([cases_of_row(of_learner, row) for of_learner in of_learners], axis=-1)
+    learners = tuple(of_learner.learner for of_learner in of_learners)
+    table = Table(values, learners, first.loss, f"{len(values)} test cases", dropped(first))
+    return _checked(table, labels, "test cases")
 
 
-def aligned(losses: Sequence[Losses]) -> None:
-    """Raises ValueError unless these are losses of 2 learners or more, by one loss, on one plan and as many data sets,
-    no row failed.
+def aligned(losses: Sequence[Losses]) -> list[Losses]:
+    """The losses [*Q, R] of 2 learners or more, in a list.
+
+    Raises:
+      ValueError: fewer, or not by one loss, on one plan and of as many data sets; a row failed.
+      TypeError: no list of losses.
     """
-    if len(losses) < 2:
-        raise ValueError(f"expected at least 2 learners, got {len(losses)}; give the losses of each")
-    for one in losses[1:]:
-        require_same(losses[0], one)
+    of_learners = as_learners(losses)
+    for of_learner in of_learners[1:]:
+        require_same(of_learners[0], of_learner)
+    return of_learners
 
 
 def named(labels: Sequence[str] | None, learners: tuple[str, ...]) -> tuple[str, ...]:
-    """The labels, or else the learners' own texts; ValueError if there are more or fewer."""
-    if labels is not None and len(labels) != len(learners):
-        raise ValueError(f"expected {len(learners)} labels, one a learner, got {len(labels)}; correct them")
+    """The labels, or else the learners' own texts; ValueError if there are more or fewer, or they are no texts."""
+    require_labels(labels, len(learners), "learners")
     return tuple(learners if labels is None else labels)
 
 
+def _given(values: Any, labels: Sequence[str] | None, blocks: str) -> Table:
+    """The table of numbers [B, L] that a caller gave."""
+    table = as_numbers("losses of learners", values)
+    return _checked(Table(table, (), "given", f"{len(np.atleast_1d(table))} {blocks}"), labels, blocks)
+
+
 def _table(losses: Blocks, labels: Sequence[str] | None) -> Table:
-    if isinstance(losses, np.ndarray):
-        return _checked(Table(losses, (), "given", f"{len(losses)} blocks"), labels, "blocks")
-    aligned(losses)
-    first, learners = losses[0], tuple(one.learner for one in losses)
+    if not holds_losses(losses):
+        return _given(losses, labels, "blocks")
+    of_learners = aligned(losses)
+    first, learners = of_learners[0], tuple(of_learner.learner for of_learner in of_learners)
     if first.sets is not None:
+        values = np.stack([of_learner.g.mean(-1) for of_learner in of_learners], axis=-1)
         return _checked(
-            Table(
-                np.stack([one.g.mean(-1) for one in losses], axis=-1),
-                learners,
-                first.loss,
-                f"{first.sets} data sets",
-                dropped(first),
-            ),
-            labels,
-            "data sets",
+            Table(values, learners, first.loss, f"{first.sets} data sets", dropped(first)), labels, "data sets"
         )
     shared = (
         "the blocks are resamplings of one data set that share cases, so they depend on each other "
         "and p-values are too small"
     )
     note = f"{shared}; give several data sets, or use pairwise with corrected_t" if overlap(first.plan) else ""
-    values = np.stack([one.g for one in losses], axis=-1)
-    return _checked(
-        Table(values, learners, first.loss, f"{len(values)} resamplings", joined(note, dropped(first))),
-        labels,
-        "resamplings",
-    )
+    values = np.stack([of_learner.g for of_learner in of_learners], axis=-1)
+    table = Table(values, learners, first.loss, f"{len(values)} resamplings", joined(note, dropped(first)))
+    return _checked(table, labels, "resamplings")
 
 
 def _checked(table: Table, labels: Sequence[str] | None, blocks: str) -> Table:
-    """With labels; refuses a table that is too small or not finite."""
-    values = np.asarray(table.values, np.float64)
+    """The table with labels and in double precision; refuses one that is too small or not finite."""
+    values = table.values.astype(np.float64)
     if values.ndim != 2 or len(values) < 2 or values.shape[1] < 2:
         raise ValueError(
             f"expected losses of at least 2 {blocks} and 2 learners, got shape {list(values.shape)}; "

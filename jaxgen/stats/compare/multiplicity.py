@@ -15,10 +15,11 @@ import pandas as pd
 import scipy.stats
 from jaxtyping import Bool, Float, Int
 
+from jaxgen.stats.checks import as_numbers, require_level
 from jaxgen.stats.compare.many import Blocks, aligned, cases, named
-from jaxgen.stats.spread import independent, joined, require_level
+from jaxgen.stats.spread import independent, joined
 from jaxgen.types import Losses
-from jaxgen.types.numbers import require
+from jaxgen.types.numbers import require, require_flag, require_one_of, shown
 
 PValues = Sequence[float] | Float[np.ndarray, "*Q P"]
 
@@ -70,8 +71,7 @@ class Pairs:
         Raises:
           ValueError: another name.
         """
-        if name not in ("adjusted", "p_value", "estimate"):
-            raise ValueError(f"expected the name adjusted, p_value or estimate, got {name!r}; choose one")
+        require_one_of("name", name, ("adjusted", "p_value", "estimate"))
         values = getattr(self, name)
         square = np.full((*values.shape[:-1], len(self.learners), len(self.learners)), np.nan)
         square[..., self.first, self.second] = values
@@ -193,41 +193,34 @@ def pairwise(
     Raises:
       ValueError: fewer than 2 learners, different plans or losses, what the test refuses, a one-sided test or one
         without a p-value, an unknown adjustment, a level out of range, or another number of labels.
+      TypeError: no list of losses.
     """
     require_level(level)
-    aligned(losses)
-    if adjust not in ADJUSTMENTS:
-        raise ValueError(
-            f"expected the adjustment {', '.join(list(ADJUSTMENTS)[:-1])} or none, got {adjust!r}; choose one"
-        )
-    first, second = np.triu_indices(len(losses), 1)
-    results = [test(*pair) for pair in itertools.combinations(losses, 2)]
-    sided = {
-        "no p_value" if np.isnan(getattr(one, "p_value", np.nan)).any() else getattr(one, "alternative", "two-sided")
-        for one in results
-    }
-    name = getattr(test, "__name__", repr(test))
-    if sided != {"two-sided"}:
-        raise ValueError(
-            f"expected a test whose result has a two-sided p_value, got {name} with "
-            f"{', '.join(sorted(sided))}; choose another, or its two-sided form"
-        )
+    require_one_of("adjust", adjust, ADJUSTMENTS)
+    of_learners = aligned(losses)
+    learners = named(labels, tuple(of_learner.learner for of_learner in of_learners))
+    if not callable(test):
+        raise TypeError(f"expected a test of two losses, got {shown(test)}; give for example compare.corrected_t")
+    name = getattr(test, "__name__", shown(test))
+    results = [test(*pair) for pair in itertools.combinations(of_learners, 2)]
+    _require_two_sided(results, name, of_learners[0].sets)
     estimate, statistic, p = (
-        np.stack([np.asarray(getattr(one, part, np.nan), np.float64) for one in results], axis=-1)
+        np.stack([np.asarray(getattr(result, part, np.nan), np.float64) for result in results], axis=-1)
         for part in ("estimate", "statistic", "p_value")
     )
     adjustment, keeps = ADJUSTMENTS[adjust]
-    unsaid = {"method": name, "source": "given test", "target": "the differences of the test"}
-    method, source, target = (getattr(results[0], part, default) for part, default in unsaid.items())
-    note = joined(*dict.fromkeys(getattr(one, "note", "") for one in results))
-    names, none = named(labels, tuple(one.learner for one in losses)), np.full(p.shape, np.nan)
+    defaults = {"method": name, "source": "given test", "target": "the differences of the test"}
+    method, source, target = (getattr(results[0], part, default) for part, default in defaults.items())
+    note = joined(*dict.fromkeys(getattr(result, "note", "") for result in results))
+    none = np.full(p.shape, np.nan)
+    first, second = np.triu_indices(len(of_learners), 1)
     return Pairs(
         method,
         source,
         keeps,
         target,
-        losses[0].loss,
-        names,
+        of_learners[0].loss,
+        learners,
         first,
         second,
         estimate,
@@ -239,6 +232,24 @@ def pairwise(
         level,
         note,
     )
+
+
+def _require_two_sided(results: list[Any], name: str, sets: int | None) -> None:
+    """Refuses the results of a test that is one-sided, or has no p-value of each data set."""
+    shape, kinds = () if sets is None else (sets,), set()
+    for result in results:
+        try:
+            p = np.asarray(getattr(result, "p_value", np.nan), np.float64)
+        except (TypeError, ValueError):
+            p = np.asarray(np.nan)
+        side = getattr(result, "alternative", "two-sided")
+        other_shape = f"one of shape {list(p.shape)}, and not {list(shape)}" if p.shape != shape else ""
+        kinds.add("no p_value" if np.isnan(p).any() else other_shape or str(side))
+    if kinds != {"two-sided"}:
+        raise ValueError(
+            f"expected a test whose result has a two-sided p_value, got {name} with "
+            f"{', '.join(sorted(kinds))}; choose another, or its two-sided form"
+        )
 
 
 def max_t(
@@ -274,9 +285,12 @@ def max_t(
     Raises:
       ValueError: fewer than 2 cases or learners, no row or none chosen, losses of the cases not kept, different plans
         or losses, a failed row, a number out of range, or another number of labels.
+      TypeError: neither a list of losses nor numbers.
     """
     require_level(level)
+    require_flag("step_down", step_down)
     require("resamples", resamples, int(np.ceil(level / (1 - level) - 1e-9)))
+    require("seed", seed, 0)
     table = cases(losses, row, labels)
     first, second = _pairs(len(table.learners), against)
     differences = (table.values[:, second] - table.values[:, first]).T
@@ -285,30 +299,22 @@ def max_t(
     drawn = _bootstrapped(differences, resamples, seed)
     critical = np.sort(drawn.max(0))[int(np.ceil(level * (resamples + 1) - 1e-9)) - 1]
     adjusted = _step_down(t, drawn) if step_down else _tail(t, drawn.max(0))
-    method, source = (
+    reach = critical * spread.standard_error
+    return Pairs(
         f"max-t test, {'step-down' if step_down else 'single step'}",
         "Westfall & Young 1993; Romano & Wolf 2005",
-    )
-    describe, reach = (
-        (method, source, f"family-wise error by {resamples} bootstrap draws, seed {seed}"),
-        critical * spread.standard_error,
-    )
-    numbers = (
+        f"family-wise error by {resamples} bootstrap draws, seed {seed}",
+        "the risks of these trained models",
+        table.unit,
+        table.learners,
+        first,
+        second,
         spread.estimate,
         spread.test()[0],
         _tail(t, drawn),
         adjusted,
         spread.estimate - reach,
         spread.estimate + reach,
-    )
-    return Pairs(
-        *describe,
-        "the risks of these trained models",
-        table.unit,
-        table.learners,
-        first,
-        second,
-        *numbers,
         level,
         table.note,
     )
@@ -324,9 +330,8 @@ def _bootstrapped(differences: Float[np.ndarray, "P N"], resamples: int, seed: i
     for start in range(0, resamples, step):
         weights = rng.multinomial(n, np.full(n, 1 / n), min(step, resamples - start)).astype(np.float64).T / n
         mean, square = centred @ weights, centred**2 @ weights
-        drawn.append(
-            np.abs(mean) * np.sqrt((n - 1) / np.maximum(square - mean**2, 1e-14))
-        )  # a draw of equal differences has rounding for a variance
+        variance = np.maximum(square - mean**2, 1e-14)  # a draw of equal differences has rounding for a variance
+        drawn.append(np.abs(mean) * np.sqrt((n - 1) / variance))
     return np.concatenate(drawn, axis=-1)
 
 
@@ -354,7 +359,7 @@ def _pairs(learners: int, against: int | None) -> tuple[Int[np.ndarray, "P"], In
 
 
 def _probabilities(p_values: PValues) -> Float[np.ndarray, "*Q P"]:
-    p = np.asarray(p_values, np.float64)
+    p = as_numbers("p_values", p_values)
     if p.ndim == 0 or p.shape[-1] == 0 or not ((p >= 0) & (p <= 1)).all():
         raise ValueError(
             f"expected p-values from 0 to 1, got {p[~((p >= 0) & (p <= 1))][:1].tolist() or 'none'}; "

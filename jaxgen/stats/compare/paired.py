@@ -6,11 +6,12 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
+from jaxgen.stats.checks import require_alternative
 from jaxgen.stats.compare.comparison import Comparison, of_spread, of_test, require_same
 from jaxgen.stats.rows import cases_of_row
-from jaxgen.stats.spread import independent, require_alternative
+from jaxgen.stats.spread import independent
 from jaxgen.types import Losses
-from jaxgen.types.numbers import require
+from jaxgen.types.numbers import require, require_one_of
 
 
 def hold_out_t(
@@ -32,6 +33,7 @@ def hold_out_t(
       ValueError: different plans or losses, failed rows, losses without cases, no such row, test cases that were
         trained on or count twice, different numbers of them in different data sets, fewer than 2, or an unknown
         alternative or level.
+      TypeError: no losses.
     """
     cases = np.subtract(*_tested(first, second, row, least=2)[::-1])
     describe = ("hold-out paired t-test", "Larsen & Hansen 1995, hold-out", _target(first, row))
@@ -54,17 +56,17 @@ def mcnemar(first: Losses, second: Losses, kind: str = "mid-p", row: int | None 
       Comparison, each number [*Q], two-sided; the statistic is the smaller count, or chi2. p is 1 where m is 0.
     Raises:
       ValueError: see `hold_out_t`; losses other than 0 and 1, or an unknown kind.
+      TypeError: no losses.
     """
-    if kind not in ("mid-p", "exact", "chi2", "continuity"):
-        raise ValueError(f"expected the kind mid-p, exact, chi2 or continuity, got {kind!r}; mid-p fits all sizes")
-    one, other = _tested(first, second, row)
-    both = np.stack([one, other])
+    require_one_of("kind", kind, ("mid-p", "exact", "chi2", "continuity"))
+    of_first, of_second = _tested(first, second, row)
+    both = np.stack([of_first, of_second])
     if not np.isin(both, (0, 1)).all():
         raise ValueError(
             f"expected losses of 0 and 1 for McNemar's test, got {both[~np.isin(both, (0, 1))][0]:.6g} "
             f"({first.loss}); use the loss zero_one, or hold_out_t"
         )
-    c, b = (np.asarray(np.sum(wrong, axis=-1), np.float64) for wrong in (one > other, other > one))
+    c, b = (np.asarray(np.sum(wrong, axis=-1), np.float64) for wrong in (of_first > of_second, of_second > of_first))
     name, statistic, p = (
         _by_binomial(b, c, kind) if kind in ("mid-p", "exact") else _by_chi2(b, c, float(kind == "continuity"))
     )
@@ -76,7 +78,7 @@ def mcnemar(first: Losses, second: Losses, kind: str = "mid-p", row: int | None 
     symbol, df = ("min", np.nan) if kind in ("mid-p", "exact") else ("chi2", 1.0)
     parts = {"only first wrong": c, "only second wrong": b}
     return of_test(
-        describe, first, second, np.asarray((b - c) / one.shape[-1]), statistic, p, symbol, parts=parts, df=df
+        describe, first, second, np.asarray((b - c) / of_first.shape[-1]), statistic, p, symbol, parts=parts, df=df
     )
 
 
@@ -104,15 +106,16 @@ def permutation(
     Returns:
       Comparison, each number [*Q]; the statistic is the mean difference.
     Raises:
-      ValueError: see `hold_out_t`; or resamples below 1.
+      ValueError: see `hold_out_t`; resamples below 1, or a negative seed.
+      TypeError: no losses.
     """
     require_alternative(alternative)
     require("resamples", resamples, 1)
+    require("seed", seed, 0)
     cases = np.subtract(*_tested(first, second, row, least=2)[::-1])
     estimate = np.asarray(cases.mean(-1))
-    p = np.array([_signs(one, alternative, resamples, seed) for one in cases.reshape(-1, cases.shape[-1])]).reshape(
-        estimate.shape
-    )
+    each = [_p_by_signs(of_set, alternative, resamples, seed) for of_set in cases.reshape(-1, cases.shape[-1])]
+    p = np.reshape(each, estimate.shape)
     describe = ("permutation test by signs", "Fisher 1935", _target(first, row))
     return of_test(describe, first, second, estimate, estimate, p, "mean", alternative)
 
@@ -159,8 +162,8 @@ def _by_chi2(
     )
 
 
-def _signs(cases: Float[np.ndarray, " n"], alternative: str, resamples: int, seed: int) -> float:
-    found = scipy.stats.permutation_test(
+def _p_by_signs(cases: Float[np.ndarray, " n"], alternative: str, resamples: int, seed: int) -> float:
+    result = scipy.stats.permutation_test(
         (cases,),
         np.mean,
         permutation_type="samples",
@@ -170,4 +173,4 @@ def _signs(cases: Float[np.ndarray, " n"], alternative: str, resamples: int, see
         alternative=alternative,
         rng=np.random.default_rng(seed),
     )
-    return float(found.pvalue)
+    return float(result.pvalue)

@@ -26,18 +26,24 @@ def recommend(first: Losses, second: Losses) -> Comparison:
     Raises:
       ValueError: different plans or losses, failed rows, or a plan for which no test is known to hold its level; or as
         the test that was chosen.
+      TypeError: no losses.
     """
     require_same(first, second)
-    zero_one = first.resamples == 1 and all(
-        one.values is not None and np.isin(one.values[np.broadcast_to(one.test > 0, one.values.shape)], (0, 1)).all()
-        for one in (first, second)
-    )
-    test, reason = _choice(first.plan, zero_one)
-    got = test(first, second)
-    return replace(got, note=joined(f"chosen because {reason}", got.note))
+    error_rates = first.resamples == 1 and _zero_one(first) and _zero_one(second)
+    test, reason = _choice(first.plan, error_rates)
+    result = test(first, second)
+    return replace(result, note=joined(f"chosen because {reason}", result.note))
 
 
-def _choice(plan: Plan, zero_one: bool):
+def _zero_one(losses: Losses) -> bool:
+    """Whether the losses of all test cases were kept, and are 0 or 1."""
+    if losses.values is None:
+        return False
+    tested = np.broadcast_to(losses.test > 0, losses.values.shape)
+    return bool(np.isin(losses.values[tested], (0, 1)).all())
+
+
+def _choice(plan: Plan, error_rates: bool):
     """The test for a plan, and the reason: the first line that fits, where no test means that none is known."""
     labels, folds = set(plan.labels), not not_folds(plan)
     repeats = len(np.unique(divisions(plan)))
@@ -64,7 +70,7 @@ def _choice(plan: Plan, zero_one: bool):
             "rows of several kinds, made for an interval; use k_fold with repeats, or leave_out",
         ),
         (
-            plan.resamples == 1 and zero_one,
+            plan.resamples == 1 and error_rates,
             mcnemar,
             "there is one split, and losses are 0 or 1: it is about these two models",
         ),

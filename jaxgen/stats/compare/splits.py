@@ -4,10 +4,12 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
+from jaxgen.stats.checks import require_level
 from jaxgen.stats.compare.comparison import Comparison, differences, of_spread, of_test, require_same
 from jaxgen.stats.rows import divisions, every_case, not_folds, overlap, ten_halves, tested
-from jaxgen.stats.spread import Spread, all_pairs, caution, corrected, dropped, independent, require_level
+from jaxgen.stats.spread import Spread, all_pairs, caution, corrected, dropped, independent, joined
 from jaxgen.types import Losses, Plan
+from jaxgen.types.numbers import require_flag, require_number
 from jaxgen.types.result import Result
 
 SAME_SIZE = "the mean difference over training sets of this size"
@@ -28,6 +30,7 @@ def paired_t(first: Losses, second: Losses, alternative: str = "two-sided", leve
       Comparison, each number [*Q]; `note` carries the warning.
     Raises:
       ValueError: different plans or losses, failed rows, fewer than 2 rows, or an unknown alternative.
+      TypeError: no losses.
     """
     spread, note = independent(differences(first, second)), ""
     if overlap(first.plan):
@@ -57,6 +60,7 @@ def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", l
       ValueError: different plans or losses, failed rows, fewer than 2 rows, an unknown alternative, or a plan that the
         test is not made for: bootstrap counts, test cases that were trained on, instances of a DELVE task, rows of
         several kinds, or rows that share no case.
+      TypeError: no losses.
     """
     spread = corrected(differences(first, second), first.plan)
     return of_spread(
@@ -88,12 +92,9 @@ def bayesian_t(first: Losses, second: Losses, rope: float = 0.0, level: float = 
       P(right), the first better. Where all differences are equal, all probability is where they are.
     Raises:
       ValueError: a negative rope, an unknown level, or what `corrected_t` refuses.
+      TypeError: no losses.
     """
-    if not rope >= 0:
-        raise ValueError(
-            f"expected a half-width of 0 or more for the region of practical equivalence, got {rope}; "
-            "give a difference that does not matter"
-        )
+    require_number("rope", rope, least=0, finite=False, advice="give a difference that does not matter, in its unit")
     spread = corrected(differences(first, second), first.plan)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = ((limit - spread.estimate) / spread.standard_error for limit in (-rope, rope))
@@ -113,9 +114,8 @@ def bayesian_t(first: Losses, second: Losses, rope: float = 0.0, level: float = 
         upper,
     )
     describe = ("correlated Bayesian t-test", "Corani & Benavoli 2015", SAME_SIZE)
-    return Comparison(
-        *describe, first.learner, second.learner, *numbers, "two-sided", level, caution(first.plan), parts=parts
-    )
+    note = joined(caution(first.plan), dropped(first))
+    return Comparison(*describe, first.learner, second.learner, *numbers, "two-sided", level, note, parts=parts)
 
 
 def k_fold_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
@@ -133,6 +133,7 @@ def k_fold_t(first: Losses, second: Losses, alternative: str = "two-sided", leve
     Raises:
       ValueError: different plans or losses, failed rows, an unknown alternative or level, or a plan that is no
         (repeated) k-fold.
+      TypeError: no losses.
     """
     spread = independent(differences(first, second))
     repeats = _repeats(first.plan)
@@ -171,6 +172,7 @@ def corrected_k_fold_t(
     Raises:
       ValueError: different plans or losses, failed rows, an unknown alternative or level, or a plan that is no
         (repeated) k-fold.
+      TypeError: no losses.
     """
     change = differences(first, second)
     note = (
@@ -199,6 +201,7 @@ def five_by_two_t(first: Losses, second: Losses, alternative: str = "two-sided",
     Raises:
       ValueError: different plans or losses, failed rows, an unknown alternative or level, or a plan without labels of
         five repeats of two folds.
+      TypeError: no losses.
     """
     p = ten_halves(differences(first, second), first.plan)
     spread = Spread(p[..., 0, 0], np.asarray(np.sqrt(_squares(p) / 5)), 5)
@@ -220,6 +223,7 @@ def five_by_two_f(first: Losses, second: Losses) -> Comparison:
       both halves of each repeat agree F is infinite, or 0 if all differences are 0.
     Raises:
       ValueError: different plans or losses, failed rows, or a plan without labels of five repeats of two folds.
+      TypeError: no losses.
     """
     p = ten_halves(differences(first, second), first.plan)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -250,6 +254,7 @@ def cv_clt(first: Losses, second: Losses, alternative: str = "two-sided", level:
     Raises:
       ValueError: different plans or losses, failed rows, losses without cases, an unknown alternative or level, or a
         plan other than k folds once.
+      TypeError: no losses.
     """
     require_same(first, second)
     if (repeats := _repeats(first.plan)) > 1:
@@ -257,7 +262,7 @@ def cv_clt(first: Losses, second: Losses, alternative: str = "two-sided", level:
             f"expected one division into folds, got {repeats} ({first.plan.scheme}); "
             "use repeats=1, or corrected_k_fold_t"
         )
-    cases = np.subtract(*(tested(every_case(one), first.plan) for one in (second, first)))
+    cases = tested(every_case(second), first.plan) - tested(every_case(first), first.plan)
     describe = (
         "cross-validation CLT test, all pairs",
         "Bayle et al. 2020",
@@ -276,8 +281,10 @@ def probability_greater(first: Losses, second: Losses, paired: bool = True) -> F
     Returns:
       Probability, [*Q]. It is about the splits of the data at hand; no interval for other data is implied.
     Raises:
-      ValueError: different plans or losses, failed rows, or fewer than 2 rows.
+      ValueError: different plans or losses, failed rows, fewer than 2 rows, or `paired` that is no flag.
+      TypeError: no losses.
     """
+    require_flag("paired", paired)
     change = differences(first, second)
     if paired:
         return np.asarray(np.mean((change > 0) + 0.5 * (change == 0), axis=-1))
@@ -302,6 +309,7 @@ def probability_interval(first: Losses, second: Losses, level: float = 0.95) -> 
     Raises:
       ValueError: different plans or losses, failed rows, fewer than 2 rows, a level out of range, or a plan whose rows
         are parts of one design, as folds are.
+      TypeError: no losses.
     """
     require_level(level)
     p, r = probability_greater(first, second), first.resamples

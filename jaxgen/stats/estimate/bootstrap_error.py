@@ -10,9 +10,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxgen import loss as losses_of_cases
+from jaxgen.stats.checks import as_numbers, require_losses
 from jaxgen.stats.rows import every_case
 from jaxgen.stats.spread import Spread, as_result
 from jaxgen.types import Loss, Losses
+from jaxgen.types.numbers import require_one_of, shown
 from jaxgen.types.result import Result
 
 PAIRS = 2**20
@@ -52,11 +54,12 @@ def out_of_bag(
     Raises:
       ValueError: no bootstrap, losses of rows only, failed rows, fewer than 2 rows, a case that is in every sample, or
         an unknown word.
+      TypeError: no losses.
     """
-    found = _found(losses, pooling, standard_error)
+    outside = _out_of_bag(losses, pooling, standard_error)
     target = "ER of training sets like bootstrap samples, which are worth about N/2 cases each"
     return _result(
-        ("out-of-bag error", "Efron & Tibshirani 1997", target), losses, found, found.error, {}, level, alternative
+        ("out-of-bag error", "Efron & Tibshirani 1997", target), losses, outside, outside.error, {}, level, alternative
     )
 
 
@@ -82,11 +85,12 @@ def error_632(
       Result, each number [*Q]; parts "apparent", "out_of_bag" and "monte_carlo_share".
     Raises:
       ValueError: as `out_of_bag`, or `full` does not belong to the losses.
+      TypeError: no losses.
     """
-    found, apparent = _found(losses, pooling, standard_error), apparent_error(losses, full)
-    estimate = np.asarray(0.368 * apparent + 0.632 * found.error)
-    parts = {"apparent": apparent, "out_of_bag": found.error}
-    return _result((".632 estimate", "Efron 1983", "ER"), losses, found, estimate, parts, level, alternative)
+    outside, apparent = _out_of_bag(losses, pooling, standard_error), apparent_error(losses, full)
+    estimate = np.asarray(0.368 * apparent + 0.632 * outside.error)
+    parts = {"apparent": apparent, "out_of_bag": outside.error}
+    return _result((".632 estimate", "Efron 1983", "ER"), losses, outside, estimate, parts, level, alternative)
 
 
 def error_632_plus(
@@ -117,29 +121,30 @@ def error_632_plus(
     Raises:
       ValueError: as `out_of_bag`; `full` does not belong to the losses; or a no-information rate that is not finite or
         not one number per data set.
+      TypeError: no losses.
     """
-    found, apparent = _found(losses, pooling, standard_error), apparent_error(losses, full)
-    gamma = np.asarray(no_information, np.float64)
+    outside, apparent = _out_of_bag(losses, pooling, standard_error), apparent_error(losses, full)
+    gamma = as_numbers("no_information", no_information)
     if gamma.shape not in ((), apparent.shape) or not np.isfinite(gamma).all():
         raise ValueError(
             f"expected a finite no-information rate, one for each data set {list(apparent.shape)}, got "
             f"shape {list(gamma.shape)}, {np.ravel(gamma)[:3]}; use no_information_rate"
         )
     gamma = np.broadcast_to(gamma, apparent.shape).copy()
-    bounded = np.minimum(found.error, gamma)
+    bounded = np.minimum(outside.error, gamma)
     overfits = (bounded > apparent) & (gamma > apparent)
     overfitting = np.asarray(np.where(overfits, (bounded - apparent) / np.where(overfits, gamma - apparent, 1), 0.0))
     weight = np.asarray(0.632 / (1 - 0.368 * overfitting))
     estimate = np.asarray((1 - weight) * apparent + weight * bounded)
     parts = {
         "apparent": apparent,
-        "out_of_bag": found.error,
+        "out_of_bag": outside.error,
         "no_information": gamma,
         "overfitting": overfitting,
         "weight": weight,
     }
     return _result(
-        (".632+ estimate", "Efron & Tibshirani 1997", "ER"), losses, found, estimate, parts, level, alternative
+        (".632+ estimate", "Efron & Tibshirani 1997", "ER"), losses, outside, estimate, parts, level, alternative
     )
 
 
@@ -159,8 +164,15 @@ def no_information_rate(
     Returns:
       Rate, [*Q], in the unit of the loss.
     Raises:
-      ValueError: shapes that differ, or a number that is not finite.
+      ValueError: shapes that differ, a number that is not finite, or a loss that fails for arrays of NumPy or does not
+        give one number per case.
+      TypeError: no numbers, or no function.
     """
+    y, predictions = as_numbers("y", y), as_numbers("predictions", predictions)
+    if not callable(loss):
+        raise TypeError(
+            f"expected a loss, a function of targets and predictions, got {shown(loss)}; give one of jaxgen.loss"
+        )
     if y.shape != predictions.shape or y.ndim < 2 or 0 in y.shape:
         raise ValueError(
             f"expected y and predictions of one shape [*Q, N, K], got {list(y.shape)} and "
@@ -180,7 +192,7 @@ def no_information_rate(
     else:
         targets, fitted = (a.reshape(-1, *y.shape[-2:]) for a in (y, predictions))
         rate = np.reshape(
-            [_all_pairs(of_set, given, loss) for of_set, given in zip(targets, fitted, strict=True)], y.shape[:-2]
+            [_all_pairs(of_set, fit, loss) for of_set, fit in zip(targets, fitted, strict=True)], y.shape[:-2]
         )
     return np.asarray(rate, np.float64)
 
@@ -193,7 +205,9 @@ def apparent_error(losses: Losses, full: Losses) -> Float[np.ndarray, "*Q"]:
       full: of the same learner on `resample.full(N)`, [*Q, 1].
     Raises:
       ValueError: failed rows, or another plan, learner, loss or number of data sets.
+      TypeError: no losses.
     """
+    require_losses(losses, full)
     if not (full.train == 1).all() or not (full.test == 1).all() or full.resamples != 1 or full.plan.n != losses.plan.n:
         raise ValueError(
             f"expected the losses of one fit to all {losses.plan.n} cases, got those of "
@@ -207,53 +221,58 @@ def apparent_error(losses: Losses, full: Losses) -> Float[np.ndarray, "*Q"]:
     return np.asarray(full.apparent[..., 0], np.float64)
 
 
-class _Found(NamedTuple):
+class _OutOfBag(NamedTuple):
     """Out-of-bag error, its squared standard error (not above 0 where noise exceeds it), and the share of noise in it,
     each [*Q].
     """
 
     error: Float[np.ndarray, "*Q"]
     variance: Float[np.ndarray, "*Q"]
-    share: Float[np.ndarray, "*Q"]
+    noise_share: Float[np.ndarray, "*Q"]
 
 
-def _found(losses: Losses, pooling: str, standard_error: str) -> _Found:
-    if pooling not in ("cases", "rows") or standard_error not in ("corrected", "raw"):
-        raise ValueError(
-            f'expected pooling "cases" or "rows" and standard_error "corrected" or "raw", got {pooling!r} '
-            f"and {standard_error!r}; choose one of these"
-        )
+def _out_of_bag(losses: Losses, pooling: str, standard_error: str) -> _OutOfBag:
+    require_losses(losses)
+    require_one_of("pooling", pooling, ("cases", "rows"))
+    require_one_of("standard_error", standard_error, ("corrected", "raw"))
     values = _require_bootstrap(losses)
     shape = values.shape[-2:]
-    plans, sets = losses.train.reshape(-1, *shape), values.reshape(-1, *shape)
-    each = np.array(
-        [_of_one(plans[q % len(plans)].astype(np.float64), one, pooling, standard_error) for q, one in enumerate(sets)]
-    )  # one plan may serve all sets
-    error, variance, share = np.reshape(each.T, (3, *values.shape[:-2]))
-    return _Found(np.asarray(error), np.asarray(variance), np.asarray(share))
+    counts, of_sets = losses.train.reshape(-1, *shape), values.reshape(-1, *shape)
+    each = [
+        _of_one_set(
+            counts[q % len(counts)].astype(np.float64), of_set, pooling, standard_error
+        )  # one plan may serve all
+        for q, of_set in enumerate(of_sets)
+    ]
+    return _OutOfBag(*(np.reshape(numbers, values.shape[:-2]) for numbers in zip(*each, strict=True)))
 
 
-def _of_one(
+def _of_one_set(
     counts: Float[np.ndarray, "R N"], values: Float[np.ndarray, "R N"], pooling: str, standard_error: str
 ) -> tuple[float, float, float]:
-    """Error, squared standard error and share of noise for one data set."""
+    """Error, squared standard error and share of noise for one data set.
+
+    In the symbols of Efron & Tibshirani 1997: N_bi are the counts, I_bi is `out`, E_i is `cases`, Err(1) is `error`,
+    q_b is the mean over i of I_bi L_bi, and D_i is the derivative of Err(1) by the weight of case i.
+    """
     n = counts.shape[1]
-    out = counts == 0
-    times = out.sum(0)
-    tested = np.where(out, values, 0.0)
+    out_of_bag = counts == 0
+    times = out_of_bag.sum(0)
+    tested = np.where(out_of_bag, values, 0.0)
     cases = tested.sum(0) / times
     error = cases.mean()
     deviation = counts - counts.mean(0)
 
-    def squares(rows: Float[np.ndarray, " R"]) -> float:
-        return float(np.sum(((2 + 1 / (n - 1)) * (cases - error) / n + rows @ deviation / times) ** 2))
+    def sum_of_squares(q: Float[np.ndarray, " R"]) -> float:
+        derivatives = (2 + 1 / (n - 1)) * (cases - error) / n + q @ deviation / times
+        return float(np.sum(derivatives**2))
 
-    centred = np.where(out, values - error, 0.0).mean(1)
-    together = squares(centred)
+    centred = np.where(out_of_bag, values - error, 0.0).mean(1)
+    together = sum_of_squares(centred)
     noise = float(np.sum((centred - centred.mean()) ** 2 @ deviation**2 / times**2))
-    if np.ptp(values[out]) == 0:  # rounding would leave a little
+    if np.ptp(values[out_of_bag]) == 0:  # rounding would leave a little
         together = noise = 0.0
-    variance = squares(tested.mean(1)) if standard_error == "raw" else together - noise
+    variance = sum_of_squares(tested.mean(1)) if standard_error == "raw" else together - noise
     return (
         float(error if pooling == "cases" else tested.sum() / times.sum()),
         variance,
@@ -264,16 +283,16 @@ def _of_one(
 def _result(
     describe: tuple[str, str, str],
     losses: Losses,
-    found: _Found,
+    outside: _OutOfBag,
     estimate: Float[np.ndarray, "*Q"],
     parts: dict,
     level: float,
     alternative: str,
 ) -> Result:
     """The estimate with the standard error of the out-of-bag error, scaled by the ratio of the two."""
-    hidden = (found.variance <= 0) & (found.share > 0)
-    ratio = np.where(found.error == 0, 0.0, estimate / np.where(found.error == 0, 1.0, found.error))
-    error = np.asarray(np.where(hidden, np.nan, np.abs(ratio) * np.sqrt(np.maximum(found.variance, 0))))
+    hidden = (outside.variance <= 0) & (outside.noise_share > 0)
+    ratio = np.where(outside.error == 0, 0.0, estimate / np.where(outside.error == 0, 1.0, outside.error))
+    error = np.asarray(np.where(hidden, np.nan, np.abs(ratio) * np.sqrt(np.maximum(outside.variance, 0))))
     where = f" in {int(hidden.sum())} of {hidden.size} data sets" if hidden.ndim else ""
     note = (
         f"the Monte Carlo error of {losses.resamples} resamples hides the standard error{where}; ask for more resamples"
@@ -281,7 +300,9 @@ def _result(
         else ""
     )
     spread = Spread(estimate, error, np.inf)
-    result = as_result(spread, describe, losses, level, alternative, note, parts | {"monte_carlo_share": found.share})
+    result = as_result(
+        spread, describe, losses, level, alternative, note, parts | {"monte_carlo_share": outside.noise_share}
+    )
     return replace(result, lower=np.where(hidden, np.nan, result.lower), upper=np.where(hidden, np.nan, result.upper))
 
 
@@ -318,5 +339,25 @@ def _all_pairs(y: Float[np.ndarray, "N K"], predictions: Float[np.ndarray, "N K"
     for start in range(0, len(y), rows):
         some = predictions[start : start + rows, None]
         shape = (len(some), *y.shape)
-        total += float(np.sum(loss(np.broadcast_to(y, shape), np.broadcast_to(some, shape))))
+        total += float(np.sum(_losses_of(loss, np.broadcast_to(y, shape), np.broadcast_to(some, shape))))
     return total / len(y) ** 2
+
+
+def _losses_of(
+    loss: Callable[..., Any], y: Float[np.ndarray, "M N K"], predictions: Float[np.ndarray, "M N K"]
+) -> Float[np.ndarray, "M N"]:
+    """What a loss that may be the user's gives, if it is one number per case."""
+    name = getattr(loss, "__name__", repr(loss))
+    try:
+        values = np.asarray(loss(y, predictions), np.float64)
+    except Exception as error:
+        raise ValueError(
+            f"expected a loss that takes targets and predictions {list(y.shape)}, got {name}, which stops with "
+            f"{shown(error)}; correct it"
+        ) from error
+    if values.shape != y.shape[:-1]:
+        raise ValueError(
+            f"expected a loss that turns targets and predictions {list(y.shape)} into one number per case "
+            f"{list(y.shape[:-1])}, got {list(values.shape)} from {name}; leave out the sum or mean over cases"
+        )
+    return values

@@ -8,13 +8,14 @@ import scipy.special
 import scipy.stats
 from jaxtyping import Float
 
-from jaxgen.stats.spread import require_level
+from jaxgen.stats.checks import as_numbers, require_finite, require_level, require_losses
 from jaxgen.types import Losses
+from jaxgen.types.numbers import require_flag, require_number
 
 Rows = Losses | Float[np.ndarray, "*Q R"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Measures:
     """Location and dispersion of R values G, each [*Q] (Larsen & Hansen 1995, "Empirical generalization error
     distributions").
@@ -36,7 +37,7 @@ class Measures:
     iqr: Float[np.ndarray, "*Q"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Summary:
     """What `summary` returns.
 
@@ -91,11 +92,10 @@ def trimmed_average(g: Rows, cut: float = 0.05, normalised: bool = True) -> Floa
       [*Q], in the unit of g.
     Raises:
       ValueError: a failed row, a value that is not finite, fewer than 2 resamplings, or a cut out of range.
+      TypeError: neither losses nor numbers.
     """
-    if not 0 <= cut < 0.5:
-        raise ValueError(
-            f"expected a cut of at least 0 and below 0.5, got {cut}; give 0.05 to leave out 5 % at each end"
-        )
+    require_number("cut", cut, least=0, below=0.5, advice="give 0.05 to leave out 5 % at each end")
+    require_flag("normalised", normalised)
     average = scipy.stats.trim_mean(_values(g), cut, axis=-1)
     return np.asarray(average if normalised else average * (1 - 2 * cut), np.float64)
 
@@ -109,6 +109,7 @@ def summary(g: Rows) -> Summary:
       Summary; every number is [*Q].
     Raises:
       ValueError: a failed row, a value that is not finite, or fewer than 2 resamplings.
+      TypeError: neither losses nor numbers.
     """
     values = _values(g)
     title = (
@@ -133,7 +134,7 @@ def _measures(values: Float[np.ndarray, "*Q R"]) -> Measures:
     return Measures(*(np.asarray(m, np.float64) for m in measures))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BoxCox:
     """What `box_cox` returns.
 
@@ -183,9 +184,13 @@ def box_cox(g: Rows, lam: float | None = None, shift: float = 1.0) -> BoxCox:
     Returns:
       BoxCox, each number [*Q].
     Raises:
-      ValueError: a failed row, a value that is not finite, fewer than 2 resamplings, a G of -shift or less, or a data
-        set of equal values and no lam.
+      ValueError: a failed row, a value that is not finite, fewer than 2 resamplings, a G of -shift or less, a power or
+        shift that is no finite number, or a data set of equal values and no lam.
+      TypeError: neither losses nor numbers.
     """
+    require_number("shift", shift)
+    if lam is not None:
+        require_number("lam", lam, advice="give the power, or None to estimate it")
     values = _values(g)
     if values.min() + shift <= 0:
         raise ValueError(
@@ -197,12 +202,12 @@ def box_cox(g: Rows, lam: float | None = None, shift: float = 1.0) -> BoxCox:
             "expected values that differ to estimate the power of a Box-Cox transform, got "
             f"{values.shape[-1]} equal ones; give lam"
         )
-    best = (
+    likeliest = (
         np.apply_along_axis(scipy.stats.boxcox_normmax, -1, values + shift, method="mle")
         if lam is None
         else np.full(values.shape[:-1], float(lam))
     )
-    power = np.asarray(best, np.float64)[..., None]
+    power = np.asarray(likeliest, np.float64)[..., None]
     near = shift == 1  # 1 + G would cost a small G its digits
     measures = _measures(scipy.special.boxcox1p(values, power) if near else scipy.special.boxcox(values + shift, power))
     average = measures.avr[..., None]
@@ -210,7 +215,7 @@ def box_cox(g: Rows, lam: float | None = None, shift: float = 1.0) -> BoxCox:
     return BoxCox(power[..., 0], shift, measures, location[..., 0])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ecdf:
     """An empirical distribution function with a band around it.
 
@@ -269,6 +274,7 @@ def ecdf(g: Rows, level: float = 0.95) -> Ecdf:
       Ecdf, values [*Q, R].
     Raises:
       ValueError: a failed row, a value that is not finite, fewer than 2 resamplings, or a level outside (0, 1).
+      TypeError: neither losses nor numbers.
     """
     require_level(level)
     values = _values(g)
@@ -276,21 +282,18 @@ def ecdf(g: Rows, level: float = 0.95) -> Ecdf:
 
 
 def _require_share(p: float) -> None:
-    if not 0 <= p <= 1:
-        raise ValueError(f"expected a share between 0 and 1, got {p}; give 0.95 for the 95 % fractile")
+    require_number("p", p, least=0, most=1, advice="give 0.95 for the 95 % fractile")
 
 
 def _values(g: Rows) -> Float[np.ndarray, "*Q R"]:
-    values = np.asarray(g.g if isinstance(g, Losses) else g, np.float64)
+    if isinstance(g, Losses):
+        require_losses(g)
+    values = as_numbers("losses", g.g if isinstance(g, Losses) else g)
     if values.ndim == 0 or values.shape[-1] < 2:
         raise ValueError(
             "expected at least 2 resamplings to describe a distribution, got "
             f"{values.shape[-1] if values.ndim else 'a single number'}; "
             "ask for more resamples, or read losses.g"
         )
-    if not np.isfinite(values).all():
-        raise ValueError(
-            f"expected finite values, got {int((~np.isfinite(values)).sum())} that are not, of "
-            f"{values.size}; leave them out first"
-        )
+    require_finite("values", values)
     return values

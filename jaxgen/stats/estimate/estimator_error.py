@@ -4,14 +4,17 @@ data sets.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from jaxgen.stats.checks import as_numbers, require_finite
 from jaxgen.stats.estimate.learning_curve import one_kind
 from jaxgen.stats.rows import every_case, within
 from jaxgen.types import Losses
+from jaxgen.types.numbers import require, require_number, require_one_of
 from jaxgen.types.result import Result, point
 
 
@@ -35,17 +38,14 @@ def optimal_fraction(n: int, p: int, kurtosis: float = 3.0, form: str = "asympto
     Raises:
       ValueError: a number out of range, too few cases, an unknown form, or "exact" for another kurtosis than 3.
     """
-    if (
-        n < 2
-        or p < 1
-        or not kurtosis > 1
-        or form not in ("asymptotic", "finite", "exact")
-        or (form == "exact" and kurtosis != 3)
-    ):
-        given = f"{n}, {p}, {kurtosis} and {form!r}"
+    require("n", n, 2)
+    require("p", p, 1)
+    require_number("kurtosis", kurtosis, above=1, advice="give 3 for Gaussian noise")
+    require_one_of("form", form, ("asymptotic", "finite", "exact"))
+    if form == "exact" and kurtosis != 3:
         raise ValueError(
-            'expected n of 2 or more, p of 1 or more, kurtosis above 1 (3 for "exact") and form '
-            f'"asymptotic", "finite" or "exact", got {given}; correct these'
+            f'expected Gaussian noise, of kurtosis 3, for the form "exact", got {kurtosis}; '
+            'use "asymptotic" or "finite"'
         )
     excess = kurtosis - 1
     if form == "exact":
@@ -130,19 +130,24 @@ def empirical_fraction(losses: Sequence[Losses]) -> Fractions:
     Raises:
       ValueError: fewer than 2 fractions, failed rows, or losses that do not belong together or have rows with one test
         case.
+      TypeError: no list of losses.
     """
-    losses = one_kind(losses, 2)[::-1]
-    found = []
-    for one in losses:
-        if one.plan.test_sizes.min() < 2:
+    rising = one_kind(losses, 2)[::-1]
+    errors, noises = [], []
+    for of_fraction in rising:
+        plan = of_fraction.plan
+        if plan.test_sizes.min() < 2:
             raise ValueError(
-                f"expected 2 or more test cases in each row, got 1 in some of {one.plan.scheme}; leave out more"
+                f"expected 2 or more test cases in each row, got 1 in some of {plan.scheme}; leave out more"
             )
-        square = within(every_case(one), one.plan) / one.plan.test_sizes
-        found.append((square.mean(-1), square.std(-1, ddof=1) / np.sqrt(one.resamples)))
-    error, noise = (np.stack(numbers, axis=-1) for numbers in zip(*found, strict=True))
-    fractions = np.array([one.plan.test_sizes.mean() / one.plan.n for one in losses])
-    return Fractions(f"{losses[0].loss} loss", losses[0].learner, fractions, error, noise)
+        square_error = within(every_case(of_fraction), plan) / plan.test_sizes
+        errors.append(square_error.mean(-1))
+        noises.append(square_error.std(-1, ddof=1) / np.sqrt(plan.resamples))
+    fractions = np.array([of_fraction.plan.test_sizes.mean() / of_fraction.plan.n for of_fraction in rising])
+    first = rising[0]
+    return Fractions(
+        f"{first.loss} loss", first.learner, fractions, np.stack(errors, axis=-1), np.stack(noises, axis=-1)
+    )
 
 
 def average_conditional_error(estimates: Float[np.ndarray, " Q"], truths: Float[np.ndarray, " Q"]) -> Result:
@@ -158,8 +163,9 @@ def average_conditional_error(estimates: Float[np.ndarray, " Q"], truths: Float[
       variance has divisor Q).
     Raises:
       ValueError: shapes that differ, fewer than 2 data sets, or a value that is not finite.
+      TypeError: no numbers.
     """
-    _require_numbers(estimates, truths, same=True)
+    estimates, truths = _checked(estimates, truths, same=True)
     differences = estimates - truths
     return _mean_square(
         differences,
@@ -185,8 +191,9 @@ def unconditional_error(estimates: Float[np.ndarray, " Q"], truths: Float[np.nda
       Result, as `average_conditional_error`.
     Raises:
       ValueError: fewer than 2 data sets or truths, or a value that is not finite.
+      TypeError: no numbers.
     """
-    _require_numbers(estimates, truths, same=False)
+    estimates, truths = _checked(estimates, truths, same=False)
     apart = np.var(estimates, ddof=1) / len(estimates) + np.var(truths, ddof=1) / len(truths)
     bias_error = (
         np.sqrt(apart) if len(estimates) != len(truths) else np.std(estimates - truths, ddof=1) / np.sqrt(len(truths))
@@ -219,7 +226,9 @@ def _mean_square(
     )
 
 
-def _require_numbers(estimates: Float[np.ndarray, " Q"], truths: Float[np.ndarray, " P"], same: bool) -> None:
+def _checked(estimates: Any, truths: Any, same: bool) -> tuple[Float[np.ndarray, " Q"], Float[np.ndarray, " P"]]:
+    """Both as arrays; refuses other shapes, fewer than 2 numbers, and numbers that are not finite."""
+    estimates, truths = as_numbers("estimates", estimates), as_numbers("truths", truths)
     if (
         estimates.ndim != 1
         or truths.ndim != 1
@@ -231,9 +240,5 @@ def _require_numbers(estimates: Float[np.ndarray, " Q"], truths: Float[np.ndarra
             f"expected estimates [Q] and truths {wanted} of 2 or more data sets, got "
             f"{list(estimates.shape)} and {list(truths.shape)}; give one number per data set"
         )
-    if not (np.isfinite(estimates).all() and np.isfinite(truths).all()):
-        raise ValueError(
-            "expected finite numbers, got "
-            f"{int((~np.isfinite(estimates)).sum() + (~np.isfinite(truths)).sum())} that are not; "
-            "leave out these data sets"
-        )
+    require_finite("numbers", np.concatenate([estimates, truths]), "leave out these data sets")
+    return estimates, truths

@@ -9,10 +9,12 @@ import pandas as pd
 import scipy.optimize
 from jaxtyping import Float
 
+from jaxgen.stats.checks import as_learners, require_level, require_losses
 from jaxgen.stats.estimate.bootstrap_error import apparent_error
 from jaxgen.stats.rows import every_case, tested
-from jaxgen.stats.spread import Spread, dropped, joined, require_level
+from jaxgen.stats.spread import Spread, dropped, joined
 from jaxgen.types import Losses
+from jaxgen.types.numbers import require_number, require_one_of
 from jaxgen.types.result import Result
 
 LEAST, MOST = 0.05, 5.0
@@ -40,8 +42,9 @@ def l_alpha(losses: Losses, full: Losses, level: float = 0.95, standard_error: s
     Returns:
       Result, each number [*Q]; parts "L" (L_kN), "A" (A_kN), "apparent" (A) and "k".
     Raises:
-      ValueError: losses that do not fit each other or the estimator, failed rows, or splits that the standard error is
-        not made for.
+      ValueError: losses that do not fit each other or the estimator, failed rows, predictions of test cases only, or
+        splits that the standard error is not made for.
+      TypeError: no losses.
     """
     return _varfis_corleto("L_alpha", "eq. 10", losses, full, lambda k: (1.0, 1.0, -1.0), level, standard_error)
 
@@ -56,6 +59,7 @@ def l_beta(losses: Losses, full: Losses, level: float = 0.95, standard_error: st
       Result, each number [*Q]; parts "L" (L_kN), "A" (A_kN), "apparent" (A) and "k".
     Raises:
       ValueError: as `l_alpha`.
+      TypeError: no losses.
     """
     return _varfis_corleto("L_beta", "eq. 11", losses, full, lambda k: (k, -k, 1.0), level, standard_error)
 
@@ -80,6 +84,7 @@ def l_alpha_beta(losses: Losses, level: float = 0.95, standard_error: str = "jac
       Result, each number [*Q]; parts "L" (L_kN), "A" (A_kN) and "k".
     Raises:
       ValueError: as `l_alpha`.
+      TypeError: no losses.
     """
     return _varfis_corleto(
         "L_alpha_beta", "eq. 12", losses, None, lambda k: ((1 + k) / 2, (1 - k) / 2, 0.0), level, standard_error
@@ -90,6 +95,7 @@ def _varfis_corleto(
     name: str, equation: str, losses: Losses, full: Losses | None, weights: Callable, level: float, standard_error: str
 ) -> Result:
     """The sum of L_kN, A_kN and A with the weights that belong to k."""
+    require_losses(losses)
     _require_splits(losses, standard_error)
     k = float(losses.plan.train_sizes.mean() / losses.plan.n)
     of_test, of_training, of_all = weights(k)
@@ -154,11 +160,9 @@ class Curve:
         Raises:
           ValueError: n or level out of range.
         """
+        if n is not None:
+            require_number("n", n, above=0, advice=f"give a number of training cases, or None for all {self.cases}")
         size = float(self.cases if n is None else n)
-        if not size > 0:
-            raise ValueError(
-                f"expected a number of training cases above 0, got {n}; give one, or None for all {self.cases} cases"
-            )
         estimate, slope = _law(self.parameters, size), _slope(self.parameters, size)
         variance = np.einsum("...p,...pq,...q->...", slope, self.covariance, slope)
         far = (
@@ -222,9 +226,10 @@ def inverse_curve(losses: Sequence[Losses], standard_error: str = "jackknife") -
     Raises:
       ValueError: fewer than 2 different sizes, or losses that do not belong together, have failed rows, or are not of
         splits that the standard error is made for.
+      TypeError: no list of losses.
     """
-    points = _points(losses, 2, standard_error)
-
+    losses = one_kind(losses, 2)
+    points = _points(losses, standard_error)
     design = np.stack([np.ones_like(points.sizes), 1 / points.sizes], axis=-1)
 
     def fit(error, scale):
@@ -248,8 +253,10 @@ def power_curve(losses: Sequence[Losses], standard_error: str = "jackknife") -> 
       Curve, whose `at` gives the error at any n.
     Raises:
       ValueError: as `inverse_curve`, but for fewer than 3 different sizes.
+      TypeError: no list of losses.
     """
-    points = _points(losses, 3, standard_error)
+    losses = one_kind(losses, 3)
+    points = _points(losses, standard_error)
     unit = float(np.exp(np.log(points.sizes).mean()))  # sizes of about 1 keep a, b and c of one magnitude
     ratio = points.sizes / unit
 
@@ -265,10 +272,9 @@ def power_curve(losses: Sequence[Losses], standard_error: str = "jackknife") -> 
         starts = (linear(c, error, scale) for c in np.geomspace(LEAST * 1.01, MOST / 1.01, 40))
         start = min(starts, key=lambda p: np.sum(residuals(p) ** 2))
         limits = ([-np.inf, -np.inf, LEAST], [np.inf, np.inf, MOST])
-        found = scipy.optimize.least_squares(
+        a, b, c = scipy.optimize.least_squares(
             residuals, start, "3-point", limits, x_scale="jac", xtol=1e-12, ftol=1e-12, gtol=1e-12
-        )
-        a, b, c = found.x
+        ).x
         return np.array([a, b * unit**c, c])
 
     return _curve("learning curve a + b n^-c", "Cortes et al. 1994", losses, points, fit, free=3)
@@ -281,8 +287,8 @@ def _curve(method: str, source: str, losses: Sequence[Losses], points: "_Points"
     parameters = [fit(error, scale) for error, scale, _ in zip(*sets, strict=True)]
     covariance = np.array(
         [
-            _sandwich(found, points.sizes, scale, spread, free)
-            for found, (_, scale, spread) in zip(parameters, zip(*sets, strict=True), strict=True)
+            _sandwich(fitted, points.sizes, scale, spread, free)
+            for fitted, (_, scale, spread) in zip(parameters, zip(*sets, strict=True), strict=True)
         ]
     )
     unsure = int(np.isnan(covariance).any(axis=(-2, -1)).sum())
@@ -296,7 +302,7 @@ def _curve(method: str, source: str, losses: Sequence[Losses], points: "_Points"
     variance = np.diagonal(points.covariance, axis1=-2, axis2=-1)
     spread = np.sqrt(np.where(variance < 0, np.nan, variance))
     parameters, covariance = np.reshape(parameters, (*shape, 3)), covariance.reshape(*shape, 3, 3)
-    first, note = losses[0], joined(note, *(dropped(one) for one in losses))
+    first, note = losses[0], joined(note, *(dropped(of_size) for of_size in losses))
     return Curve(
         method,
         source,
@@ -328,9 +334,9 @@ def _sandwich(
     if at_limit or length.min() <= 1e-9 * length.max() or np.linalg.cond(slope / length) > 1e8:
         return np.full((3, 3), np.nan)
     reading = np.linalg.pinv(slope / length) / length[:, None] / scale
-    found = np.zeros((3, 3))
-    found[:free, :free] = reading @ covariance @ reading.T
-    return found
+    of_parameters = np.zeros((3, 3))
+    of_parameters[:free, :free] = reading @ covariance @ reading.T
+    return of_parameters
 
 
 def _law(parameters: Float[np.ndarray, "*Q 3"], n: Float[np.ndarray, " S"] | float) -> np.ndarray:
@@ -355,23 +361,39 @@ class _Influence(NamedTuple):
 
 
 def _influence(losses: Losses, of_test: float, of_training: float, standard_error: str) -> _Influence:
-    """Influence on of_test times the mean test error plus of_training times the mean training error of the rows."""
+    """Influence on of_test times the mean test error L plus of_training times the mean training error A of the rows.
+
+    The jackknife of a U-statistic U of order r, the mean of a kernel over all sets of r of the n cases: with U_i the
+    mean over the sets that hold case i, U = r/n U_i + (1 - r/n) U_(-i), so that leaving case i out moves it by
+    U_(-i) - U = -r/(n - r) (U_i - U), and the variance is (n - 1)/n sum_i (U_(-i) - U)^2.
+
+    A row trains on a set T of m cases. A is of order r = m, and A_i is its mean over the rows with i in T. L is of
+    order r = m + 1, the sets being T and one test case: of the sets that hold i it is the test case in 1/(m + 1), where
+    their mean is L_i, that of the losses of case i, and among T in m/(m + 1), where it is the mean of G over the rows
+    with i in T. Hence the influences 1/(n - m - 1) ((L_i - L) + m (G_i - L)) and m/(n - m) (A_i - A).
+    """
     plan, values, n = losses.plan, every_case(losses), losses.plan.n
     if not (plan.train.any(axis=-2) & plan.test.any(axis=-2)).all():
         raise ValueError(
             f"expected every case to be trained on by some row and tested by some, got {plan.scheme}, "
             "which has others; ask for more resamples"
         )
-    out = _centred(tested(values, plan))
+    as_tested = _centred(tested(values, plan))
     if standard_error == "cases":
-        within = _centred(tested(values, replace(plan, test=plan.train))) if of_training else 0.0
-        cases = (of_test * out + of_training * within) / n
-        return _Influence(cases, np.zeros(cases.shape[:-1]))
+        cases = of_test * as_tested
+        if of_training:  # else not even looked at: predictions of test cases alone have no training losses
+            cases = cases + of_training * _centred(tested(values, replace(plan, test=plan.train)))
+        return _Influence(cases / n, np.zeros(cases.shape[:-1]))
     m = int(plan.train_sizes.flat[0])
     train = plan.train.astype(np.float64)
+    # G_i - L and A_i - A are means over the rows that train on case i of numbers that sum to 0 over all rows. So it
+    # changes nothing in them to centre the weights too, and then each row's term is a deviation, whose square is noise.
     times, deviation = train.sum(-2), train - train.mean(-2, keepdims=True)
-    rows = of_test * _centred(losses.g) / (n - m - 1) + of_training * _centred(losses.apparent) / (n - m)
-    cases = of_test * out / (n - m - 1) + m * (rows[..., None, :] @ deviation)[..., 0, :] / times
+    rows = of_test * _centred(losses.g) / (n - m - 1)
+    if of_training:
+        rows = rows + of_training * _centred(losses.apparent) / (n - m)
+    cases = of_test * as_tested / (n - m - 1) + m * (rows[..., None, :] @ deviation)[..., 0, :] / times
+    # What R random rows, in place of all splits, add to the expectation of the squares: the squares of their terms.
     noise = m**2 * np.sum((rows[..., None, :] ** 2 @ deviation**2)[..., 0, :] / times**2, axis=-1)
     return _Influence(np.sqrt((n - 1) / n) * cases, np.asarray((n - 1) / n * noise))
 
@@ -391,6 +413,7 @@ def _centred(values: Float[np.ndarray, "*Q M"]) -> Float[np.ndarray, "*Q M"]:
 
 def _require_splits(losses: Losses, standard_error: str) -> None:
     """Refuses losses that the influence of cases cannot be computed from."""
+    require_one_of("standard_error", standard_error, ("jackknife", "cases"))
     plan = losses.plan
     every_case(losses)
     if losses.resamples < 2:
@@ -400,8 +423,6 @@ def _require_splits(losses: Losses, standard_error: str) -> None:
             f"expected splits into cases trained on once and cases tested on, got {plan.scheme}; "
             "use leave_out or balanced"
         )
-    if standard_error not in ("jackknife", "cases"):
-        raise ValueError(f'expected standard_error "jackknife" or "cases", got {standard_error!r}; choose one of these')
     regular = plan.train_sizes.min() == plan.train_sizes.max() <= plan.n - 2 and np.array_equal(
         plan.test, plan.train == 0
     )
@@ -432,37 +453,40 @@ def one_kind(losses: Sequence[Losses], least: int) -> list[Losses]:
     Raises:
       ValueError: learners, losses or data that differ, sizes that are too few or equal, failed rows, or losses not of
         splits.
+      TypeError: no list of losses.
     """
-    if len({(one.learner, one.loss, one.plan.n, one.sets) for one in losses}) > 1:
+    listed = as_learners(losses, 0)
+    if len({(of_size.learner, of_size.loss, of_size.plan.n, of_size.sets) for of_size in listed}) > 1:
         raise ValueError(
-            f"expected one learner, loss and data at all sizes, got {', '.join(map(repr, losses))}; assess all alike"
+            f"expected one learner, loss and data at all sizes, got {', '.join(map(repr, listed))}; assess all alike"
         )
-    for one in losses:
-        _require_splits(one, "cases")
-    losses = sorted(losses, key=lambda one: one.plan.train_sizes.mean())
-    sizes = [float(one.plan.train_sizes.mean()) for one in losses]
+    for of_size in listed:
+        _require_splits(of_size, "cases")
+    rising = sorted(listed, key=lambda of_size: of_size.plan.train_sizes.mean())
+    sizes = [float(of_size.plan.train_sizes.mean()) for of_size in rising]
     if len(sizes) < least or len(set(sizes)) < len(sizes):
         raise ValueError(
             f"expected losses at {least} or more different training sizes, got sizes "
-            f"{', '.join(f'{size:g}' for size in sizes)}; assess plans that leave out different fractions"
+            f"{', '.join(f'{size:g}' for size in sizes) or 'of none'}; assess plans that leave out different fractions"
         )
-    return losses
+    return rising
 
 
-def _points(losses: Sequence[Losses], least: int, standard_error: str) -> _Points:
-    """The mean test errors and what is known of them."""
-    losses = one_kind(losses, least)
-    for one in losses:
-        _require_splits(one, standard_error)
-    sizes = np.array([one.plan.train_sizes.mean() for one in losses])
-    each = [_influence(one, 1.0, 0.0, standard_error) for one in losses]
-    cases, noise = np.stack([one.cases for one in each], axis=-2), np.stack([one.noise for one in each], axis=-1)
+def _points(losses: list[Losses], standard_error: str) -> _Points:
+    """The mean test errors at the sizes of these losses, in rising order, and what is known of them."""
+    for of_size in losses:
+        _require_splits(of_size, standard_error)
+    sizes = np.array([of_size.plan.train_sizes.mean() for of_size in losses])
+    each = [_influence(of_size, 1.0, 0.0, standard_error) for of_size in losses]
+    cases = np.stack([influence.cases for influence in each], axis=-2)
+    noise = np.stack([influence.noise for influence in each], axis=-1)
     covariance = cases @ np.swapaxes(cases, -1, -2) - noise[..., None] * np.eye(len(sizes))
-    floor = np.stack([np.sum(_influence(one, 1.0, 0.0, "cases").cases ** 2, axis=-1) for one in losses], axis=-1)
+    as_given = [_influence(of_size, 1.0, 0.0, "cases").cases for of_size in losses]
+    floor = np.stack([np.sum(influence**2, axis=-1) for influence in as_given], axis=-1)
     scale = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), floor))
     return _Points(
         sizes,
-        np.stack([one.g.mean(-1) for one in losses], axis=-1),
+        np.stack([of_size.g.mean(-1) for of_size in losses], axis=-1),
         covariance,
         np.where(scale.min(-1, keepdims=True) > 0, scale, 1.0),
     )

@@ -8,9 +8,10 @@ estimates have standard errors at most.
 import numpy as np
 import scipy.stats
 
+from jaxgen.stats.checks import require_level, require_losses
 from jaxgen.stats.estimate.distribution import ecdf
 from jaxgen.stats.rows import divisions, held_out, not_folds, span, tested, within
-from jaxgen.stats.spread import all_pairs, dropped, joined, require_level
+from jaxgen.stats.spread import all_pairs, dropped, joined
 from jaxgen.types import Losses
 from jaxgen.types.result import Result, point
 
@@ -24,8 +25,10 @@ def apparent(losses: Losses) -> Result:
     Returns:
       Result, [*Q], without a standard error.
     Raises:
-      ValueError: a failed row.
+      ValueError: a failed row, or losses of predictions for test cases only.
+      TypeError: no losses.
     """
+    require_losses(losses)
     note = (
         "the cases were trained on, so this is below the error on new cases where the learner fits "
         "its training cases closely"
@@ -56,7 +59,9 @@ def hold_out(losses: Losses) -> Result:
       of each row are equal.
     Raises:
       ValueError: a failed row, losses without cases, or test cases that were trained on or count more than once.
+      TypeError: no losses.
     """
+    require_losses(losses)
     variance, plan = within(held_out(losses), losses.plan), losses.plan
     n1, rows = span(plan.train_sizes), losses.resamples
     target = (
@@ -92,7 +97,9 @@ def cross_validation(losses: Losses) -> Result:
       "std of rows" (divisor R - 1).
     Raises:
       ValueError: a failed row, losses without cases, or a plan whose rows are no folds.
+      TypeError: no losses.
     """
+    require_losses(losses)
     values = held_out(losses)
     if trouble := not_folds(losses.plan, complete=False):
         remedy = "use k_fold or leave_one_out, or estimate.hold_out for other splits"
@@ -145,7 +152,9 @@ def fractile(losses: Losses, p: float, level: float = 0.95) -> Result:
       cover if p(G) is continuous.
     Raises:
       ValueError: a failed row, fewer than 2 rows, or a share or level out of range.
+      TypeError: no losses.
     """
+    require_losses(losses)
     require_level(level)
     function = ecdf(losses)
     estimate, r = function.fractile(p), losses.resamples

@@ -16,10 +16,11 @@ import pandas as pd
 import scipy.stats
 from jaxtyping import Bool, Float, Int
 
+from jaxgen.stats.checks import as_numbers, require_finite, require_level, require_losses
 from jaxgen.stats.rows import cases_of_row, require_held_out
-from jaxgen.stats.spread import bootstrapped, dropped, joined, require_level
+from jaxgen.stats.spread import bootstrapped, dropped, joined
 from jaxgen.types import Losses
-from jaxgen.types.numbers import require
+from jaxgen.types.numbers import require, shown
 from jaxgen.types.result import Result, point
 
 Statistic = Callable[..., Any]
@@ -50,9 +51,12 @@ def bootstrap(
       Result, [*Q]: the estimate from the values themselves, the standard deviation of the replicates as its standard
       error, their fractiles as limits (percentile interval), and the part "average", that of the replicates.
     Raises:
-      ValueError: fewer than 2 values, one that is not finite, fewer than 2 resamples, or a level out of range.
+      ValueError: fewer than 2 values, one that is not finite, a statistic that fails or does not take the values along
+        an axis, a negative seed, fewer than 2 resamples, or a level out of range.
+      TypeError: no numbers, or no function.
     """
-    values = _checked(values)
+    values = _checked(values, statistic)
+    require("seed", seed, 0)
     require("resamples", resamples, 2)
     require_level(level)
     drawn = bootstrapped(values, statistic, "percentile", resamples, seed, level)
@@ -87,8 +91,10 @@ def bootstrap_test_cases(
       Result, [*Q], as from `bootstrap`.
     Raises:
       ValueError: what `row_losses` or `bootstrap` refuse.
+      TypeError: no losses, or a statistic that is no function.
     """
-    results = [bootstrap(row_losses(one, row), seed, statistic, resamples, level) for one in _sets(losses)]
+    require_losses(losses)
+    results = [bootstrap(row_losses(of_set, row), seed, statistic, resamples, level) for of_set in _sets(losses)]
     stacked = {
         name: _stacked([getattr(result, name) for result in results], losses)
         for name in ("estimate", "standard_error", "df", "lower", "upper")
@@ -121,7 +127,8 @@ def split_train(losses: Losses) -> Result:
 
     Models that did not converge falsify the result, says the tutorial, and leaves it to the reader to find them.
     Counted here are the rows whose apparent error exceeds the upper quartile of all rows by more than three
-    interquartile ranges (Tukey's outer fence; the choice is ours).
+    interquartile ranges (Tukey's outer fence; the choice is ours). Without predictions of the training cases there are
+    no apparent errors to look at, and their number is NaN.
 
     Args:
       losses: of random splits, [*Q, R].
@@ -130,14 +137,14 @@ def split_train(losses: Losses) -> Result:
       average over all splits of these data) and "outlying", the number of rows just described.
     Raises:
       ValueError: a failed row, fewer than 2 rows, or test cases that were trained on or count more than once.
+      TypeError: no losses.
     """
+    require_losses(losses)
     require_held_out(losses.plan)
     require("the rows of losses", losses.resamples, 2)
-    g, trained, r = losses.g.astype(np.float64), losses.apparent, losses.resamples
+    g, r = losses.g.astype(np.float64), losses.resamples
     std = np.asarray(g.std(-1, ddof=1))
-    low, high = np.quantile(trained, [0.25, 0.75], axis=-1)
-    fence = np.asarray(high + 3 * (high - low))[..., None]
-    outlying = np.asarray(np.sum((trained > fence) & ~np.isclose(trained, fence, atol=0), axis=-1), np.float64)
+    outlying = _above_outer_fence(losses.train_mean)
     notes = [
         "std is the spread of G over splits of these data; "
         "neither it nor the Monte Carlo error is a standard error for ER or R, as the splits share "
@@ -146,7 +153,12 @@ def split_train(losses: Losses) -> Result:
     notes += [f"the tutorial asks for some 500 splits, these are {r}"] if r < 500 else []
     notes += (
         ["some rows may not have converged: their apparent error lies far above that of the others"]
-        if outlying.any()
+        if np.any(outlying > 0)
+        else []
+    )
+    notes += (
+        ["rows that did not converge were not looked for, as predictions of their training cases are absent"]
+        if np.isnan(outlying).any()
         else []
     )
     parts = {"std": std, "monte carlo error": np.asarray(std / np.sqrt(r)), "outlying": outlying}
@@ -231,7 +243,9 @@ def mixed(
       the mean risk of the R models.
     Raises:
       ValueError: fewer than 2 rows or 3 test cases in one, or what `bootstrap_test_cases` refuses.
+      TypeError: no losses, or a statistic that is no function.
     """
+    require_losses(losses)
     r = losses.resamples
     require("the rows of losses", r, 2)
     require("the test cases of each row", int(losses.plan.test_sizes.min()), 3)
@@ -241,13 +255,12 @@ def mixed(
     )
     sizes = np.broadcast_to(losses.plan.test_sizes, estimates.shape)
     spread, error = estimates.var(-1, ddof=1), np.mean(deviations**2 * sizes / (sizes - 1), axis=-1)
-    differ = np.ptp(estimates, axis=-1) > 1e-12 * np.abs(estimates).max(
-        -1
-    )  # equal but for rounding, they agree whatever their errors are
+    # Estimates that are equal but for rounding agree, whatever their errors are.
+    differ = np.ptp(estimates, axis=-1) > 1e-12 * np.abs(estimates).max(-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         p_means = np.where(differ, scipy.stats.f.sf(spread / error, r - 1, (sizes - 1).sum(-1)), 1.0)
     p_deviations = _stacked(
-        [_equal_spread([row_losses(one, row) for row in range(r)]) for one in _sets(losses)], losses
+        [_equal_spread([row_losses(of_set, row) for row in range(r)]) for of_set in _sets(losses)], losses
     )
     parts = {
         "within": np.sqrt(np.mean(deviations**2, axis=-1)),
@@ -289,9 +302,11 @@ def jackknife(values: Float[np.ndarray, "*Q N"], statistic: Statistic = np.mean)
       Result, [*Q], with the estimate from all values; parts "bias" and "std of samples" (divisor N - 1), which for a
       mean is S / (N - 1).
     Raises:
-      ValueError: fewer than 2 values, or one that is not finite.
+      ValueError: fewer than 2 values, one that is not finite, or a statistic that fails or does not take the values
+        along an axis.
+      TypeError: no numbers, or no function.
     """
-    values = _checked(values)
+    values = _checked(values, statistic)
     n = values.shape[-1]
     estimate = np.asarray(statistic(values, axis=-1), np.float64)
     samples = np.stack([statistic(np.delete(values, i, axis=-1), axis=-1) for i in range(n)], axis=-1)
@@ -329,11 +344,14 @@ def subsampling(
       Result, [*Q], with the estimate from all values; parts "average" and "std of samples" (divisor: one less than the
       samples).
     Raises:
-      ValueError: fewer than 2 values, one that is not finite, a size out of range, or fewer than 2 resamples.
+      ValueError: fewer than 2 values, one that is not finite, a statistic that fails or does not take the values along
+        an axis, a size out of range, a negative seed, or fewer than 2 resamples.
+      TypeError: no numbers, or no function.
     """
-    values = _checked(values)
+    values = _checked(values, statistic)
     n = values.shape[-1]
     require("size", size, 1, n - 1, "one less than the values")
+    require("seed", seed, 0)
     require("resamples", resamples, 2)
     rng = np.random.default_rng(seed)
     samples = np.stack(
@@ -362,7 +380,9 @@ def row_losses(losses: Losses, row: int = 0) -> Float[np.ndarray, " n"]:
     Raises:
       ValueError: several data sets, no such row, a failed row, losses without cases, or test cases that were trained
         on or count more than once.
+      TypeError: no losses.
     """
+    require_losses(losses)
     if losses.sets is not None:
         raise ValueError(f"expected the losses of one data set, got those of {losses.sets}; choose one with losses[q]")
     return cases_of_row(losses, row)
@@ -377,19 +397,49 @@ def _equal_spread(rows: list[Float[np.ndarray, "_"]]) -> float:
         return float(scipy.stats.levene(*rows, center="median").pvalue)
 
 
-def _checked(values: Float[np.ndarray, "*Q N"]) -> Float[np.ndarray, "*Q N"]:
-    values = np.asarray(values, np.float64)
+def _above_outer_fence(trained: Float[np.ndarray, "*Q R"]) -> Float[np.ndarray, "*Q"]:
+    """How many of the apparent errors [*Q, R] lie above Tukey's outer fence, Q3 + 3 (Q3 - Q1); NaN where some are
+    absent.
+    """
+    low, high = np.quantile(trained, [0.25, 0.75], axis=-1)
+    fence = np.asarray(high + 3 * (high - low))[..., None]
+    above = (trained > fence) & ~np.isclose(trained, fence, atol=0)  # equal errors are no outliers, however rounded
+    return np.asarray(np.where(np.isnan(trained).any(-1), np.nan, above.sum(-1)))
+
+
+def _checked(values: Any, statistic: Any) -> Float[np.ndarray, "*Q N"]:
+    """The values as an array, if they can be resampled and the statistic can be taken of them."""
+    values = as_numbers("values", values)
     if values.ndim == 0 or values.shape[-1] < 2:
         raise ValueError(
             "expected at least 2 values to resample, got "
             f"{values.shape[-1] if values.ndim else 'a single number'}; give one per case"
         )
-    if not np.isfinite(values).all():
-        raise ValueError(
-            f"expected finite values, got {int((~np.isfinite(values)).sum())} that are not, of "
-            f"{values.size}; leave them out first"
-        )
+    require_finite("values", values)
+    _require_statistic(statistic, values)
     return values
+
+
+def _require_statistic(statistic: Any, values: Float[np.ndarray, "*Q N"]) -> None:
+    """Refuses what is no function of values along an axis; on two copies, since it will be called for many samples at
+    once.
+    """
+    if not callable(statistic):
+        raise TypeError(
+            f"expected a statistic, a function of values and axis, got {shown(statistic)}; give for example numpy.mean"
+        )
+    try:
+        shape = np.shape(statistic(np.stack([values, values]), axis=-1))
+    except Exception as error:
+        raise ValueError(
+            f"expected a statistic that is called as statistic(values, axis=-1), got {_name(statistic)}, which stops "
+            f"with {shown(error)}; give for example numpy.mean"
+        ) from error
+    if shape != (2, *values.shape[:-1]):
+        raise ValueError(
+            f"expected a statistic that takes away the last axis of values {[2, *values.shape]}, got shape "
+            f"{list(shape)} from {_name(statistic)}; let it heed its argument axis"
+        )
 
 
 def _sets(losses: Losses) -> list[Losses]:

@@ -6,9 +6,11 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
+from jaxgen.stats.checks import as_numbers, require_alternative, require_level, require_losses
 from jaxgen.stats.rows import cases_of_row
-from jaxgen.stats.spread import Spread, bootstrapped, dropped, independent, joined, require_alternative, require_level
+from jaxgen.stats.spread import Spread, bootstrapped, dropped, independent, joined
 from jaxgen.types import Losses
+from jaxgen.types.numbers import require, require_one_of
 from jaxgen.types.result import Result
 
 Cases = Losses | Float[np.ndarray, "*Q N"]
@@ -32,6 +34,7 @@ def wald(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> 
     Raises:
       ValueError: a loss that is neither 0 nor 1, several rows, failed rows, rows tested on cases that they were
         trained on, or a level or alternative out of range.
+      TypeError: neither losses nor numbers.
     """
     cases = _tested(losses, "wald")
     rate = _rate(cases)
@@ -59,6 +62,7 @@ def wilson(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -
       Result [*Q]; no standard error, as the interval is not symmetric.
     Raises:
       ValueError: as `wald`.
+      TypeError: neither losses nor numbers.
     """
     return _binomial(losses, "wilson", ("Wilson interval", "Wilson 1927"), level, alternative)
 
@@ -75,6 +79,7 @@ def clopper_pearson(losses: Cases, level: float = 0.95, alternative: str = "two-
       successes the upper one 1.
     Raises:
       ValueError: as `wald`.
+      TypeError: neither losses nor numbers.
     """
     return _binomial(losses, "exact", ("exact interval", "Clopper & Pearson 1934"), level, alternative)
 
@@ -91,6 +96,7 @@ def t(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> Res
     Raises:
       ValueError: fewer than 2 test cases, several rows, failed rows, rows tested on cases that they were trained on,
         or a level or alternative out of range.
+      TypeError: neither losses nor numbers.
     """
     cases = _tested(losses, "t", least=2)
     spread = independent(cases.values)
@@ -125,12 +131,13 @@ def bootstrap(
       studentised limit is infinite where too many resamples hold one value only, as with losses of 0 and 1 and few
       errors.
     Raises:
-      ValueError: as `t`; an unknown kind, fewer than 2 resamples, or losses for which BCa has no limits.
+      ValueError: as `t`; an unknown kind, fewer than 2 resamples, a negative seed, or losses for which BCa has no
+        limits.
+      TypeError: neither losses nor numbers.
     """
-    if kind not in KINDS:
-        raise ValueError(f"expected a kind of bootstrap among {', '.join(KINDS)}, got {kind!r}; choose one of them")
-    if resamples < 2:
-        raise ValueError(f"expected at least 2 resamples, got {resamples}; ask for thousands")
+    require_one_of("kind", kind, KINDS)
+    require("resamples", resamples, 2)
+    require("seed", seed, 0)
     require_level(level)
     require_alternative(alternative)
     cases = _tested(losses, "bootstrap", least=2)
@@ -174,7 +181,7 @@ def _tested(losses: Cases, method: str, least: int = 1) -> _Tested:
     cases = (
         _of_row(losses, method)
         if isinstance(losses, Losses)
-        else _Tested(np.asarray(losses, np.float64), "loss", "", "R of the given model", "")
+        else _Tested(as_numbers("losses", losses), "loss", "", "R of the given model", "")
     )
     shape = cases.values.shape
     if not shape or shape[-1] < least or not np.isfinite(cases.values).all():
@@ -188,6 +195,7 @@ def _tested(losses: Cases, method: str, least: int = 1) -> _Tested:
 
 def _of_row(losses: Losses, method: str) -> _Tested:
     """The test cases of the only row."""
+    require_losses(losses)
     if losses.resamples != 1:
         remedy = "take a plan of one split, or a method of jaxgen.stats.interval for resampled rows"
         raise ValueError(

@@ -7,20 +7,12 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float
 
+from jaxgen.stats.checks import require_alternative, require_level, require_losses
 from jaxgen.stats.interval import fixed
 from jaxgen.stats.rows import divisions, every_case, not_folds, overlap, span, suited, ten_halves, tested, within
-from jaxgen.stats.spread import (
-    Spread,
-    all_pairs,
-    as_result,
-    caution,
-    corrected,
-    independent,
-    joined,
-    require_alternative,
-    require_level,
-)
+from jaxgen.stats.spread import Spread, all_pairs, as_result, caution, corrected, independent, joined
 from jaxgen.types import Losses, Plan
+from jaxgen.types.numbers import require_one_of
 from jaxgen.types.result import Result
 
 TARGETS = ("R", "ER", "the k-fold test error")
@@ -41,11 +33,14 @@ def hold_out(losses: Losses, level: float = 0.95, alternative: str = "two-sided"
     Raises:
       ValueError: several rows, failed rows, fewer than 2 test cases, a row tested on cases that it was trained on, or
         a level or alternative out of range.
+      TypeError: no losses.
     """
-    used = np.broadcast_to(losses.plan.test > 0, every_case(losses).shape)
-    rule = fixed.wilson if np.isin(every_case(losses)[used], (0, 1)).all() else fixed.t
-    got = rule(losses, level, alternative)
-    return replace(got, method=f"hold-out, {got.method}")
+    require_losses(losses)
+    values = every_case(losses)
+    used = np.broadcast_to(losses.plan.test > 0, values.shape)
+    rule = fixed.wilson if np.isin(values[used], (0, 1)).all() else fixed.t
+    result = rule(losses, level, alternative)
+    return replace(result, method=f"hold-out, {result.method}")
 
 
 def naive_t(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
@@ -63,7 +58,9 @@ def naive_t(losses: Losses, level: float = 0.95, alternative: str = "two-sided")
       Result [*Q], R - 1 degrees of freedom; `note` carries the warning.
     Raises:
       ValueError: fewer than 2 rows, failed rows, or a level or alternative out of range.
+      TypeError: no losses.
     """
+    require_losses(losses)
     note = (
         "a negative control: the resamplings share cases, so this interval covers far too little, "
         "the less the more resamples; use corrected_t"
@@ -97,7 +94,9 @@ def corrected_t(losses: Losses, level: float = 0.95, alternative: str = "two-sid
       ValueError: fewer than 2 rows, failed rows, a level or alternative out of range, or a plan that the correction is
         not made for: bootstrap counts, test cases that were trained on, instances of a DELVE task, rows of several
         kinds, or rows that share no case.
+      TypeError: no losses.
     """
+    require_losses(losses)
     return _corrected(losses, ("corrected resampled t interval", "Nadeau & Bengio 2003"), level, alternative)
 
 
@@ -116,8 +115,11 @@ def bouckaert_frank(losses: Losses, level: float = 0.95, alternative: str = "two
       Result [*Q]; part "floor" is the standard error of infinitely many repeats.
     Raises:
       ValueError: as `corrected_t`, or the rows are no whole repeats of folds that test every case once.
+      TypeError: no losses.
     """
-    got = _corrected(losses, ("corrected repeated k-fold t interval", "Bouckaert & Frank 2004"), level, alternative)
+    require_losses(losses)
+    describe = ("corrected repeated k-fold t interval", "Bouckaert & Frank 2004")
+    result = _corrected(losses, describe, level, alternative)
     if trouble := not_folds(losses.plan):
         raise ValueError(
             f"expected repeats of folds that test every case once, got {losses.plan.scheme}: {trouble}; "
@@ -128,7 +130,7 @@ def bouckaert_frank(losses: Losses, level: float = 0.95, alternative: str = "two
         if divisions(losses.plan).max() == 0
         else ""
     )
-    return replace(got, note=joined(got.note, once))
+    return replace(result, note=joined(result.note, once))
 
 
 def conservative_z(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
@@ -147,7 +149,9 @@ def conservative_z(losses: Losses, level: float = 0.95, alternative: str = "two-
       Result [*Q], normal law.
     Raises:
       ValueError: another plan, rows left out, failed rows, or a level or alternative out of range.
+      TypeError: no losses.
     """
+    require_losses(losses)
     plan = losses.plan
     if not {"pair", "half"} <= set(plan.labels):
         raise ValueError(
@@ -200,9 +204,10 @@ def cross_validation(
     Raises:
       ValueError: the rows are no whole repeats of folds that test every case once, "within" for folds of one case,
         only means of rows were kept, failed rows, or a variance, level or alternative out of range.
+      TypeError: no losses.
     """
-    if variance not in ("all-pairs", "within"):
-        raise ValueError(f"expected the variance all-pairs or within, got {variance!r}; choose one of them")
+    require_losses(losses)
+    require_one_of("variance", variance, ("all-pairs", "within"))
     plan, values = losses.plan, every_case(losses)
     if trouble := not_folds(plan):
         raise ValueError(
@@ -243,7 +248,9 @@ def five_by_two(losses: Losses, level: float = 0.95, alternative: str = "two-sid
       Result [*Q], 5 degrees of freedom; part "mean" is the mean of the ten errors.
     Raises:
       ValueError: another plan, failed rows, or a level or alternative out of range.
+      TypeError: no losses.
     """
+    require_losses(losses)
     plan = losses.plan
     p = ten_halves(losses.g, plan)
     variance = np.square(p - p.mean(-1, keepdims=True)).sum(-1).mean(-1)
@@ -286,23 +293,25 @@ def nested_cross_validation(
     Raises:
       ValueError: another plan, rows left out, a fold of one case, only means of rows were kept, failed rows, or a
         bias, level or alternative out of range.
+      TypeError: no losses.
     """
-    if bias not in ("authors", "mlr3"):
-        raise ValueError(f"expected the bias correction authors or mlr3, got {bias!r}; choose one of them")
-    errors, own = _errors_without(losses)
-    folds, n = own.shape[-2:]
-    count = own.sum(-1)
-    outer = np.sum(errors, axis=-1, where=own) / count
-    inner = np.sum(errors, axis=-1, where=~own) / (n - count)
-    square = np.sum(np.square(errors - outer[..., None]), axis=-1, where=own) / (count - 1)
-    mse = np.mean(np.square(inner - outer) - square / count, axis=(-2, -1))
-    all_inner, all_outer = (
-        np.sum(errors, axis=(-3, -2, -1), where=part) / part.sum((-3, -2, -1)) for part in (~own, own)
-    )
-    deviation = np.sum(np.square(errors - all_inner[..., None, None, None]), axis=(-3, -2, -1), where=~own) / (
-        (~own).sum((-3, -2, -1)) - 1
-    )
-    least = np.sqrt(deviation / n)
+    require_losses(losses)
+    require_one_of("bias", bias, ("authors", "mlr3"))
+    errors, in_fold = _errors_without(losses)
+    folds, n = in_fold.shape[-2:]
+    size = in_fold.sum(-1)
+    # Of fold k in each repeat: the means of its outer errors e_out and of the inner errors e_in of all other folds.
+    outer = np.sum(errors, axis=-1, where=in_fold) / size
+    inner = np.sum(errors, axis=-1, where=~in_fold) / (n - size)
+    variance = np.sum(np.square(errors - outer[..., None]), axis=-1, where=in_fold) / (size - 1)
+    mse = np.mean(np.square(inner - outer) - variance / size, axis=(-2, -1))
+    # The mean of all e_in is the estimate, before its bias; s is their deviation.
+    everywhere = (-3, -2, -1)
+    all_inner = np.sum(errors, axis=everywhere, where=~in_fold) / (~in_fold).sum(everywhere)
+    all_outer = np.sum(errors, axis=everywhere, where=in_fold) / in_fold.sum(everywhere)
+    squares = np.sum(np.square(errors - all_inner[..., None, None, None]), axis=everywhere, where=~in_fold)
+    s = np.sqrt(squares / ((~in_fold).sum(everywhere) - 1))
+    least = s / np.sqrt(n)
     error = np.clip(np.sqrt((folds - 1) / folds * np.maximum(mse, 0)), least, np.sqrt(folds) * least)
     correction = (1 + ((folds - 2) / folds) ** (1.5 if bias == "authors" else 1)) * (all_inner - all_outer)
     inflation = np.where(least > 0, error / np.where(least > 0, least, 1), 1.0)
@@ -344,14 +353,15 @@ def recommend(losses: Losses, target: str = "R", level: float = 0.95, alternativ
     Raises:
       ValueError: an unknown target, or a plan from which no interval for this target is known to cover what it should;
         or as the method that was chosen.
+      TypeError: no losses.
     """
-    if target not in TARGETS:
-        raise ValueError(f"expected a target among {', '.join(TARGETS)}, got {target!r}; choose one of them")
+    require_losses(losses)
+    require_one_of("target", target, TARGETS)
     require_level(level)
     require_alternative(alternative)
     method, reason = _choice(losses.plan, target)
-    got = method(losses, level=level, alternative=alternative)
-    return replace(got, note=joined(f"chosen because {reason}", got.note, _fewer(losses.plan, method)))
+    result = method(losses, level=level, alternative=alternative)
+    return replace(result, note=joined(f"chosen because {reason}", result.note, _fewer(losses.plan, method)))
 
 
 def _choice(plan: Plan, target: str):
@@ -448,31 +458,36 @@ def _expected(plan: Plan) -> str:
 
 
 def _errors_without(losses: Losses) -> tuple[Float[np.ndarray, "*Q repeats K N"], Bool[np.ndarray, "*P repeats K N"]]:
-    """The loss of each case, by the model trained without its fold and without fold k, [*Q, repeats, K, N]; and
-    whether that is one fold.
+    """The loss of each case n, by the model trained without its fold and without fold k, [*Q, repeats, K, N]; and
+    whether its fold is fold k, so that the model lacks one fold only.
     """
     plan, values = losses.plan, every_case(losses)
     if not {"repeat", "first", "second"} <= set(plan.labels):
         raise ValueError(
             f"expected rows without one fold and without two, got {plan.scheme}; use resample.nested_pairs"
         )
-    first, second, (numbers, repeat) = (
-        plan.labels["first"],
-        plan.labels["second"],
-        np.unique(plan.labels["repeat"], return_inverse=True),
-    )
+    first, second = plan.labels["first"], plan.labels["second"]
+    numbers, repeat = np.unique(plan.labels["repeat"], return_inverse=True)
     folds = int(second.max()) + 1
     if plan.resamples != len(numbers) * folds * (folds + 1) // 2:
         raise ValueError(
             f"expected {folds * (folds + 1) // 2} rows in each repeat of {folds} folds, got "
             f"{plan.resamples} rows in {len(numbers)}; assess the whole plan, without rows left out"
         )
-    row = np.empty((len(numbers), folds, folds), np.int64)
+    row = np.full((len(numbers), folds, folds), -1)
     row[repeat, first, second] = row[repeat, second, first] = np.arange(plan.resamples)
-    own = plan.test[..., row[:, range(folds), range(folds)], :] > 0
-    if own.sum(-1).min() < 2:
+    if row.min() < 0:
+        raise ValueError(
+            f"expected every pair of folds in each repeat, got some twice and others not at all ({plan.scheme}); "
+            "assess the whole plan of resample.nested_pairs"
+        )
+    in_fold = plan.test[..., row[:, range(folds), range(folds)], :] > 0
+    if in_fold.sum(-1).min() < 2:
         raise ValueError(f"expected at least 2 cases in every fold, got 1 ({plan.scheme}); use fewer folds")
-    chosen = row[np.arange(len(numbers))[:, None, None], np.arange(folds)[:, None], own.argmax(-2)[..., None, :]]
-    flat = chosen.reshape(*own.shape[:-3], -1, plan.n)
-    flat = flat[None] if flat.ndim < values.ndim else flat
-    return np.take_along_axis(values, flat, axis=-2).reshape(*values.shape[:-2], *own.shape[-3:]), own
+    # The row of the model that lacks fold k and the fold of case n, [*P, repeats, K, N].
+    fold_of_case = in_fold.argmax(-2)[..., None, :]
+    lacking = row[np.arange(len(numbers))[:, None, None], np.arange(folds)[:, None], fold_of_case]
+    lacking = lacking.reshape(*in_fold.shape[:-3], -1, plan.n)
+    lacking = lacking[None] if lacking.ndim < values.ndim else lacking  # one plan may serve all data sets
+    errors = np.take_along_axis(values, lacking, axis=-2).reshape(*values.shape[:-2], *in_fold.shape[-3:])
+    return errors, in_fold

@@ -6,23 +6,34 @@ data sets. What has one number a row is a distribution over rows, and `jaxgen.st
 areas under ROC curves are in `jaxgen.stats.metrics.roc`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_curve
 
+from jaxgen.stats.checks import as_numbers
 from jaxgen.types import as_weights
+from jaxgen.types.numbers import require_flag, require_labels, require_number, require_one_of, shown
 
 Positive = int | str | None
 """The class to find, by its name or number; None means the second of two."""
+Shares = Sequence[float] | Float[np.ndarray, " G"]
 Values = Float[np.ndarray, "*R"] | Float[np.ndarray, "*R C"]
 AVERAGES = ("binary", "macro", "weighted", "micro", "each")
 """One class; the plain mean of all classes; their mean by the number of test cases; all decisions in one table; each
 class by itself.
 """
+
+
+class Scored(NamedTuple):
+    """Of the n tested cases of a row: whether each is of the class, the score of the class, and its weight, [n]."""
+
+    truth: Bool[np.ndarray, " n"]
+    score: Float[np.ndarray, " n"]
+    weight: Float[np.ndarray, " n"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,16 +71,14 @@ class Predictions:
           learner: what to call their maker.
         Raises:
           ValueError: shapes or weights that do not fit, targets that are not zeros and ones, a row without test cases,
-            or a score of a test case that is not finite.
+            names that are no texts or not one for each class, or a score of a test case that is not finite.
+          TypeError: y, scores or weights that are no numbers.
         """
-        y, scores = np.asarray(y, np.float64), np.asarray(scores, np.float64)
+        y, scores = as_numbers("y", y), as_numbers("scores", scores)
         y, scores = (y[:, None], scores[..., None]) if y.ndim == 1 else (y, scores)
         y = y[:, None] if y.ndim == 3 and scores.ndim == 4 else y
-        weights = (
-            np.ones(y.shape[-2], np.uint8)
-            if test is None
-            else as_weights("test", np.atleast_2d(test)).reshape(np.shape(test))
-        )
+        given = np.ones(y.shape[-2:-1] or 1) if test is None else as_numbers("test weights", test)
+        weights = as_weights("test", np.atleast_2d(given)).reshape(given.shape)
         shape = scores.shape[:-1]
         targets = (scores.shape[-2:], scores.shape, (*scores.shape[:1], 1, *scores.shape[-2:]))
         if (
@@ -84,20 +93,19 @@ class Predictions:
             )
         y, weights = np.broadcast_to(y, scores.shape), np.broadcast_to(weights, shape)
         y, scores = (np.concatenate([1 - a, a], axis=-1) for a in (y, scores)) if y.shape[-1] == 1 else (y, scores)
-        classes = classes or tuple(map(str, range(y.shape[-1])))
-        if not np.isin(y, (0, 1)).all() or (y.sum(-1) != 1).any() or len(classes) != y.shape[-1]:
+        if not np.isin(y, (0, 1)).all() or (y.sum(-1) != 1).any():
             raise ValueError(
-                f"expected targets of zeros and ones with one 1 a case, and a name for each of {y.shape[-1]} "
-                f"classes, got {np.unique(y)[:4].tolist()} "
-                f"and {len(classes)} names; give one column per class"
+                f"expected targets of zeros and ones with one 1 a case, got {np.unique(y)[:4].tolist()}; "
+                "give one column per class"
             )
+        names = _class_names(classes, y.shape[-1])
         refuse_rows(~weights.any(-1), "test cases", "give each row at least one")
         refuse_rows(
             (~np.isfinite(scores).all(-1) & (weights > 0)).any(-1),
             "finite scores of all test cases",
             "leave these rows out",
         )
-        return cls(y.argmax(-1), scores, weights, tuple(classes), learner)
+        return cls(y.argmax(-1), scores, weights, names, learner)
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -109,11 +117,28 @@ class Predictions:
         """Test cases of each class, counted by their weights, [*R, C]."""
         return confusion(self).sum(-1)
 
+    def __iter__(self) -> Iterator["Predictions"]:
+        """The predictions of each row; of several data sets, those of each set."""
+        if not self.rows:
+            raise TypeError(
+                "expected predictions with rows to go through, got those of one model; use them as they are"
+            )
+        return (self[row] for row in range(self.rows[0]))
+
     def __getitem__(self, row: int) -> "Predictions":
-        """The predictions of one row; of several data sets, those of one set."""
+        """The predictions of one row; of several data sets, those of one set.
+
+        Raises:
+          IndexError: there are no rows, or no such one.
+        """
         if not self.rows:
             raise IndexError(
                 "expected predictions with rows to choose from, got those of one model; use them as they are"
+            )
+        whole = isinstance(row, int | np.integer) and not isinstance(row, bool)
+        if not whole or not -self.rows[0] <= row < self.rows[0]:
+            raise IndexError(
+                f"expected the number of a row from 0 to {self.rows[0] - 1}, got {shown(row)}; choose one of these"
             )
         return replace(self, truth=self.truth[row], scores=self.scores[row], weights=self.weights[row])
 
@@ -144,38 +169,48 @@ class Predictions:
         Raises:
           ValueError: no such class, or None for more than two classes.
         """
-        number = (
-            1
-            if positive is None and len(self.classes) == 2
-            else self.classes.index(positive)
-            if positive in self.classes
-            else positive
-        )
-        if isinstance(number, int) and 0 <= number < len(self.classes):
-            return number
+        if positive is None and len(self.classes) == 2:
+            return 1
+        if isinstance(positive, str) and positive in self.classes:
+            return self.classes.index(positive)
+        whole = isinstance(positive, int | np.integer) and not isinstance(positive, bool)
+        if whole and 0 <= positive < len(self.classes):
+            return int(positive)
         raise ValueError(
             f"expected the positive class to be one of {', '.join(self.classes)} or its number, got "
-            f"{positive!r}; give positive=..."
+            f"{shown(positive)}; give positive=..."
         )
 
-    def one_class(
-        self, positive: Positive
-    ) -> Iterator[tuple[Bool[np.ndarray, " n"], Float[np.ndarray, " n"], Float[np.ndarray, " n"]]]:
-        """Of each row the n tested cases: whether they are of that class, its score, and their weight, [n] each."""
+    def one_class(self, positive: Positive) -> Iterator["Scored"]:
+        """The n tested cases of each row as those of that class and of others, [n] each."""
         number = self.number(positive)
         for row in np.ndindex(self.rows):
             tested = self.weights[row] > 0
-            yield (
+            yield Scored(
                 self.truth[row][tested] == number,
                 self.scores[row][tested, number],
                 self.weights[row][tested].astype(np.float64),
             )
 
 
+def require_predictions(*predictions: Any) -> None:
+    """TypeError unless each argument is `Predictions`, of rows [*R]."""
+    for given in predictions:
+        if not isinstance(given, Predictions):
+            raise TypeError(
+                f"expected predictions, as metrics.Predictions.from_arrays makes them, got {shown(given)}; "
+                "give it targets, scores and test weights"
+            )
+
+
 def confusion(predictions: Predictions) -> Float[np.ndarray, "*R C C"]:
     """Test cases of each true class (down) by the class that was decided for (across), counted by their weights, [*R,
     C, C] (Scott & Variyam, "Confusion Matrices").
+
+    Raises:
+      TypeError: no `Predictions`, here and in all that follows.
     """
+    require_predictions(predictions)
     every = np.arange(len(predictions.classes))
     true, decided = (numbers[..., None] == every for numbers in (predictions.truth, predictions.scores.argmax(-1)))
     return np.swapaxes(true * predictions.weights[..., None].astype(np.float64), -1, -2) @ decided
@@ -202,6 +237,7 @@ def precision(
     Raises:
       ValueError: an undefined row, an unknown average or class.
     """
+    require_choices(predictions, average, positive, undefined)
     table = confusion(predictions)
     return _ratio(predictions, "precision", _hits(table), table.sum(-2), average, positive, undefined)
 
@@ -222,6 +258,7 @@ def recall(
     Raises:
       ValueError: an undefined row, an unknown average or class.
     """
+    require_choices(predictions, average, positive, undefined)
     table = confusion(predictions)
     return _ratio(predictions, "recall", _hits(table), table.sum(-1), average, positive, undefined)
 
@@ -249,10 +286,8 @@ def f_beta(
     Raises:
       ValueError: an undefined row, an unknown average or class, or a beta that is not above 0.
     """
-    if not 0 < beta < np.inf:
-        raise ValueError(
-            f"expected a finite beta above 0, got {beta}; give 1.0 if precision and recall matter the same"
-        )
+    require_choices(predictions, average, positive, undefined)
+    require_number("beta", beta, above=0, advice="give 1.0 if precision and recall matter the same")
     table, square = confusion(predictions), beta**2
     return _ratio(
         predictions,
@@ -280,6 +315,8 @@ def balanced_accuracy(
     Raises:
       ValueError: a row whose test cases lack a class.
     """
+    require_predictions(predictions)
+    require_flag("adjusted", adjusted)
     chance = 1 / len(predictions.classes)
     mean = recall(predictions, "macro", undefined=undefined)
     return np.asarray((mean - chance) / (1 - chance) if adjusted else mean)
@@ -315,9 +352,7 @@ def precision_recall(predictions: Predictions, positive: Positive = None) -> Pre
     return PrecisionRecall(precisions, recalls, np.append(thresholds, np.inf))
 
 
-def precision_at(
-    predictions: Predictions, shares: Float[np.ndarray, " G"], positive: Positive = None
-) -> Float[np.ndarray, "*R G"]:
+def precision_at(predictions: Predictions, shares: Shares, positive: Positive = None) -> Float[np.ndarray, "*R G"]:
     """Precision of each row at given recalls; between thresholds cases are taken at random from those of the next
     score.
 
@@ -333,17 +368,16 @@ def precision_at(
     Raises:
       ValueError: a recall out of range, a row whose test cases lack one of both kinds, or an unknown class.
     """
-    _require_shares(shares, "recalls")
+    recalls = _checked_shares(shares, "recalls")
 
-    def one(wrong: np.ndarray, right: np.ndarray) -> np.ndarray:
-        target = shares * right[-1]
+    def precisions(wrong: np.ndarray, right: np.ndarray) -> np.ndarray:
+        target = recalls * right[-1]
         after = np.searchsorted(right, target * (1 - 1e-12))  # 0.1 * 30 is a little above 3
         part = np.minimum(1, (target - right[after - 1]) / (right[after] - right[after - 1]))
         return target / (target + wrong[after - 1] + part * (wrong[after] - wrong[after - 1]))
 
-    return np.reshape(
-        [one(wrong, right) for wrong, right, _ in counts(predictions, positive)], (*predictions.rows, shares.size)
-    )
+    of_rows = [precisions(row.wrong, row.right) for row in counts(predictions, positive)]
+    return np.reshape(of_rows, (*predictions.rows, recalls.size))
 
 
 def average_precision(
@@ -362,6 +396,7 @@ def average_precision(
     Raises:
       ValueError: an undefined row, an unknown average or class.
     """
+    require_choices(predictions, average, positive, undefined)
     if average == "micro":
         pairs = zip(*(predictions.one_class(number) for number in range(len(predictions.classes))), strict=True)
         return np.reshape(
@@ -376,9 +411,7 @@ def average_precision(
     return averaged(predictions, "average precision", values, average, positive, undefined)
 
 
-def gains(
-    predictions: Predictions, shares: Float[np.ndarray, " G"], positive: Positive = None
-) -> Float[np.ndarray, "*R G"]:
+def gains(predictions: Predictions, shares: Shares, positive: Positive = None) -> Float[np.ndarray, "*R G"]:
     """Cumulative gains: share of the class among a given share of all cases, those of the highest scores first; of
     equal scores at random.
 
@@ -391,32 +424,39 @@ def gains(
     Raises:
       ValueError: a share out of range, a row whose test cases lack one of both kinds, or an unknown class.
     """
-    _require_shares(shares, "shares of the cases")
-    rows = counts(predictions, positive)
-    return np.reshape(
-        [np.interp(shares, (wrong + right) / (wrong[-1] + right[-1]), right / right[-1]) for wrong, right, _ in rows],
-        (*predictions.rows, shares.size),
-    )
+    grid = _checked_shares(shares, "shares of the cases")
+    of_rows = [
+        np.interp(grid, (wrong + right) / (wrong[-1] + right[-1]), right / right[-1])
+        for wrong, right, _ in counts(predictions, positive)
+    ]
+    return np.reshape(of_rows, (*predictions.rows, grid.size))
 
 
-def lift(
-    predictions: Predictions, shares: Float[np.ndarray, " G"], positive: Positive = None
-) -> Float[np.ndarray, "*R G"]:
+def lift(predictions: Predictions, shares: Shares, positive: Positive = None) -> Float[np.ndarray, "*R G"]:
     """`gains` divided by those of a random order, [*R, G]: how many times as many of the class are found. Arguments
     and errors are those of `gains`, shares [G].
     """
-    return gains(predictions, shares, positive) / shares
+    return gains(predictions, shares, positive) / as_numbers("shares of the cases", shares)
 
 
-def counts(
-    predictions: Predictions, positive: Positive
-) -> list[tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"], Float[np.ndarray, " T"]]]:
-    """Of each row the wrong and the right cases with scores of at least a threshold, and that threshold, falling from
-    infinity, [T] each (scikit-learn's `roc_curve`).
+class Counts(NamedTuple):
+    """The wrong and the right cases of a row with scores of at least a threshold, and that threshold, falling from
+    infinity, [T] each.
+    """
+
+    wrong: Float[np.ndarray, " T"]
+    right: Float[np.ndarray, " T"]
+    threshold: Float[np.ndarray, " T"]
+
+
+def counts(predictions: Predictions, positive: Positive) -> list[Counts]:
+    """The counts [T] of each row (scikit-learn's `roc_curve`).
 
     Raises:
       ValueError: a row whose test cases lack one of both kinds, or an unknown class.
+      TypeError: no `Predictions`.
     """
+    require_predictions(predictions)
     support = predictions.support
     positives = support[..., predictions.number(positive)]
     refuse_rows(
@@ -427,8 +467,28 @@ def counts(
     rows = []
     for truth, score, weight in predictions.one_class(positive):
         false, true, threshold = roc_curve(truth, score, sample_weight=weight, drop_intermediate=False)
-        rows.append((np.rint(false * weight[~truth].sum()), np.rint(true * weight[truth].sum()), threshold))
+        rows.append(Counts(np.rint(false * weight[~truth].sum()), np.rint(true * weight[truth].sum()), threshold))
     return rows
+
+
+def require_choices(predictions: Any, average: Any, positive: Any, undefined: Any) -> None:
+    """Refuses what is no `Predictions` of rows [*R], an unknown average or class, and an `undefined` that is no number.
+
+    Raises:
+      ValueError: an unknown average or class, or `undefined` neither None nor a number.
+      TypeError: no `Predictions`.
+    """
+    require_predictions(predictions)
+    require_one_of("average", average, AVERAGES)
+    require_undefined(undefined)
+    if average == "binary" or positive is not None:
+        predictions.number(positive)
+
+
+def require_undefined(undefined: Any) -> None:
+    """ValueError unless it is None or a number, which may be NaN."""
+    if undefined is not None and not (isinstance(undefined, float) and np.isnan(undefined)):
+        require_number("undefined", undefined, advice="give what such a row counts, or numpy.nan to mark it")
 
 
 def averaged(
@@ -442,10 +502,8 @@ def averaged(
     """Values of each class [*R, C] put together, all but "micro"; NaN means undefined.
 
     Raises:
-      ValueError: an undefined value without a word on what it counts, an unknown average or class.
+      ValueError: an undefined value without a word on what it counts.
     """
-    if average not in AVERAGES:
-        raise ValueError(f"expected an average among {', '.join(AVERAGES)}, got {average!r}; choose one")
     support = predictions.support
     if average == "binary":
         values = values[..., predictions.number(positive)]
@@ -474,7 +532,8 @@ def refuse_rows(bad: Bool[np.ndarray, "*R"] | np.bool, expected: str, remedy: st
 
 
 def require_one(predictions: Predictions) -> None:
-    """Raises ValueError unless these are the predictions of one model."""
+    """TypeError unless these are `Predictions`; ValueError unless of one model."""
+    require_predictions(predictions)
     if predictions.rows:
         raise ValueError(
             f"expected the predictions of one model, got rows {list(predictions.rows)}; "
@@ -482,12 +541,28 @@ def require_one(predictions: Predictions) -> None:
         )
 
 
-def _require_shares(shares: Float[np.ndarray, " G"], name: str) -> None:
-    if not np.all((shares > 0) & (shares <= 1)):
+def _checked_shares(shares: Any, name: str) -> Float[np.ndarray, " G"]:
+    """The shares as an array; ValueError unless they are a list of numbers above 0 and up to 1."""
+    grid = as_numbers(name, shares)
+    outside = ~((grid > 0) & (grid <= 1))
+    if grid.ndim != 1 or not grid.size or outside.any():
+        trouble = f"{grid[outside][0]}" if outside.any() else f"shape {list(grid.shape)}"
         raise ValueError(
-            f"expected {name} above 0 and up to 1, got {shares[~((shares > 0) & (shares <= 1))][0]}; "
+            f"expected a list of {name} above 0 and up to 1, got {trouble}; "
             "give for example numpy.linspace(0.01, 1, 100)"
         )
+    return grid
+
+
+def _class_names(classes: Any, count: int) -> tuple[str, ...]:
+    """The names of the classes, or their numbers if there are none; ValueError unless as many different texts."""
+    if classes is None or (isinstance(classes, tuple | list) and not classes):
+        return tuple(map(str, range(count)))
+    require_labels(classes, count, "classes")
+    names = tuple(map(str, classes))
+    if len(set(names)) < count:
+        raise ValueError(f"expected different names for {count} classes, got {shown(names)}; name each of them once")
+    return names
 
 
 def _hits(table: Float[np.ndarray, "*R C C"]) -> Float[np.ndarray, "*R C"]:

@@ -3,7 +3,9 @@
 Rows are written `*R`, as in `jaxgen.stats.metrics`: no axis for one trained model, [R] or [Q, R].
 """
 
+import itertools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,16 +14,22 @@ import scipy.stats
 from jaxtyping import Bool, Float, Int
 from scipy.spatial import ConvexHull
 
+from jaxgen.stats.checks import as_numbers, require_level
 from jaxgen.stats.metrics.classification import (
     Positive,
     Predictions,
+    Shares,
     Values,
     averaged,
     counts,
     refuse_rows,
+    require_choices,
     require_one,
+    require_predictions,
+    require_undefined,
 )
-from jaxgen.stats.spread import Spread, require_level
+from jaxgen.stats.spread import Spread
+from jaxgen.types.numbers import require, require_number, require_one_of
 from jaxgen.types.result import Result
 
 SOURCE = "DeLong, DeLong & Clarke-Pearson 1988"
@@ -92,11 +100,9 @@ def curve(predictions: Predictions, positive: Positive = None) -> Roc:
     """
     require_one(predictions)
     [(wrong, right, threshold)] = counts(predictions, positive)
-    corner = (
-        np.append(wrong, wrong[-1]),
-        np.append(right, -1),
-    )  # a corner below (1, 0) gives the hull of a straight curve an area
-    vertices = np.sort(ConvexHull(np.stack(corner, axis=-1)).vertices)
+    # A corner below (1, 0) gives the hull of a straight curve an area, without which there is none.
+    with_corner = np.stack([np.append(wrong, wrong[-1]), np.append(right, -1)], axis=-1)
+    vertices = np.sort(ConvexHull(with_corner).vertices)
     return Roc(wrong / wrong[-1], right / right[-1], threshold, vertices[vertices < len(wrong)].astype(np.int64))
 
 
@@ -121,11 +127,10 @@ def operating_point(
     Raises:
       ValueError: a cost or prior out of range, a row whose test cases lack one of both kinds, or an unknown class.
     """
-    if not (0 < false_positive_cost < np.inf and 0 < false_negative_cost < np.inf and (prior is None or 0 < prior < 1)):
-        raise ValueError(
-            f"expected costs above 0 and a prior between 0 and 1, got {false_positive_cost}, "
-            f"{false_negative_cost} and {prior}; correct them"
-        )
+    require_number("false_positive_cost", false_positive_cost, above=0)
+    require_number("false_negative_cost", false_negative_cost, above=0)
+    if prior is not None:
+        require_number("prior", prior, above=0, below=1, advice="give a share, or None for that of the test cases")
     points = []
     for wrong, right, threshold in counts(predictions, positive):
         share = prior or right[-1] / (wrong[-1] + right[-1])
@@ -139,7 +144,7 @@ def operating_point(
 
 
 def true_positive_at(
-    predictions: Predictions, false_positive: Float[np.ndarray, " G"], positive: Positive = None
+    predictions: Predictions, false_positive: Shares, positive: Positive = None
 ) -> Float[np.ndarray, "*R G"]:
     """The ROC curve of each row at given false positive rates, linear in between; the highest point where it rises
     straight up (Fawcett 2006, "vertical averaging").
@@ -153,17 +158,19 @@ def true_positive_at(
     Raises:
       ValueError: a rate out of range, a row whose test cases lack one of both kinds, or an unknown class.
     """
-    if not np.all((false_positive >= 0) & (false_positive <= 1)):
+    rates = as_numbers("false_positive", false_positive)
+    outside = ~((rates >= 0) & (rates <= 1))
+    if rates.ndim != 1 or not rates.size or outside.any():
+        trouble = f"{rates[outside][0]}" if outside.any() else f"shape {list(rates.shape)}"
         raise ValueError(
-            f"expected false positive rates from 0 to 1, got {false_positive.min()} to "
-            f"{false_positive.max()}; give for example numpy.linspace(0, 1, 101)"
+            f"expected a list of false positive rates from 0 to 1, got {trouble}; give for example "
+            "numpy.linspace(0, 1, 101)"
         )
-    grid = false_positive + 1e-12  # a rate that is rounded down must not fall from the top of a step to its foot
-    rows = counts(predictions, positive)
-    return np.reshape(
-        [np.interp(grid, wrong / wrong[-1], right / right[-1]) for wrong, right, _ in rows],
-        (*predictions.rows, grid.size),
-    )
+    grid = rates + 1e-12  # a rate that is rounded down must not fall from the top of a step to its foot
+    of_rows = [
+        np.interp(grid, row.wrong / row.wrong[-1], row.right / row.right[-1]) for row in counts(predictions, positive)
+    ]
+    return np.reshape(of_rows, (*predictions.rows, grid.size))
 
 
 def auc(
@@ -186,6 +193,7 @@ def auc(
     Raises:
       ValueError: an undefined row, an unknown average or class.
     """
+    require_choices(predictions, average, positive, undefined)
     every = range(len(predictions.classes))
     if average == "micro":
         rows = zip(*(predictions.one_class(number) for number in every), strict=True)
@@ -208,30 +216,28 @@ def hand_till(predictions: Predictions, undefined: float | None = None) -> Float
     Raises:
       ValueError: an undefined row.
     """
-    classes, values = range(len(predictions.classes)), []
-    for row in np.ndindex(predictions.rows):
-        truth, scores, weight = (
-            predictions.truth[row],
-            predictions.scores[row],
-            predictions.weights[row].astype(np.float64),
-        )
-        pairs = [
-            (first, np.isin(truth, (first, second)) & (weight > 0))
-            for first in classes
-            for second in classes
-            if first != second
-        ]
-        values.append(
-            np.mean([_area(truth[both] == first, scores[both, first], weight[both]) for first, both in pairs])
-        )
-    found = np.reshape(values, predictions.rows)
+    require_predictions(predictions)
+    require_undefined(undefined)
+    areas = np.reshape([_hand_till(predictions, row) for row in np.ndindex(predictions.rows)], predictions.rows)
     if undefined is None:
         refuse_rows(
-            np.isnan(found),
+            np.isnan(areas),
             "test cases of all classes",
             "use stratified or larger test sets, or say with undefined= what such a row counts (numpy.nan marks it)",
         )
-    return np.asarray(np.where(np.isnan(found), np.nan if undefined is None else undefined, found))
+    return np.asarray(np.where(np.isnan(areas), np.nan if undefined is None else undefined, areas))
+
+
+def _hand_till(predictions: Predictions, row: tuple[int, ...]) -> float:
+    """M of one row: the mean of A(i | j), the AUC of class i by its score among the cases of i and j; NaN if a class
+    is absent.
+    """
+    truth, scores, weight = predictions.truth[row], predictions.scores[row], predictions.weights[row].astype(np.float64)
+    areas = []
+    for first, second in itertools.permutations(range(len(predictions.classes)), 2):
+        either = np.isin(truth, (first, second)) & (weight > 0)
+        areas.append(_area(truth[either] == first, scores[either, first], weight[either]))
+    return float(np.mean(areas))
 
 
 def interval(predictions: Predictions, level: float = 0.95, positive: Positive = None, scale: str = "logit") -> Result:
@@ -251,10 +257,8 @@ def interval(predictions: Predictions, level: float = 0.95, positive: Positive =
       ValueError: a row with fewer than 2 test cases of either kind, an unknown class or scale, or a level out of
         range.
     """
-    if scale not in ("logit", "identity"):
-        raise ValueError(
-            f"expected the scale logit or identity, got {scale!r}; logit keeps the interval within 0 and 1"
-        )
+    require_predictions(predictions)
+    require_one_of("scale", scale, ("logit", "identity"))
     require_level(level)
     areas, covariance = _delong((predictions,), positive)
     estimate, error = areas[..., 0], np.asarray(np.sqrt(covariance[..., 0, 0]))
@@ -319,8 +323,10 @@ class DeLong:
           level: confidence level, 0 < level < 1.
           alternative: "two-sided", "greater" (the second has the greater AUC) or "less".
         Raises:
-          ValueError: a level out of range, or an unknown alternative.
+          ValueError: no such classifier, a level out of range, or an unknown alternative.
         """
+        require("first", first, 0, len(self.learners) - 1, "the classifiers")
+        require("second", second, 0, len(self.learners) - 1, "the classifiers")
         pair = self.covariance[..., [first, second], :][..., [first, second]]
         total = np.trace(pair, axis1=-2, axis2=-1)
         variance = total - 2 * pair[..., 0, 1]
@@ -394,14 +400,15 @@ def delong(*predictions: Predictions, positive: Positive = None) -> DeLong:
       ValueError: fewer than 2 classifiers, other cases or weights, a row with fewer than 2 test cases of either kind,
         or an unknown class.
     """
+    require_predictions(*predictions)
     if len(predictions) < 2:
         raise ValueError(f"expected two or more classifiers to compare, got {len(predictions)}; see interval for one")
     first = predictions[0]
     if any(
-        one.classes != first.classes
-        or not np.array_equal(one.truth, first.truth)
-        or not np.array_equal(one.weights, first.weights)
-        for one in predictions
+        other.classes != first.classes
+        or not np.array_equal(other.truth, first.truth)
+        or not np.array_equal(other.weights, first.weights)
+        for other in predictions[1:]
     ):
         raise ValueError(
             "expected all classifiers on the same cases, classes and test weights, got others; "
@@ -412,7 +419,7 @@ def delong(*predictions: Predictions, positive: Positive = None) -> DeLong:
     for row in np.ndindex(first.rows):
         statistic[row], df[row] = _chi_squared(areas[row], covariance[row])
     p = np.where(df > 0, scipy.stats.chi2.sf(statistic, np.maximum(df, 1)), 1.0)
-    return DeLong(tuple(one.learner for one in predictions), areas, covariance, statistic, df, np.asarray(p))
+    return DeLong(tuple(each.learner for each in predictions), areas, covariance, statistic, df, np.asarray(p))
 
 
 def _chi_squared(areas: Float[np.ndarray, " M"], covariance: Float[np.ndarray, "M M"]) -> tuple[float, int]:
@@ -441,29 +448,36 @@ def _delong(
         MORE,
     )
     areas, covariances = [], []
-    for row in zip(*(one.one_class(positive) for one in predictions), strict=True):
-        truth, _, weight = row[0]
-        placed = [_placements(*one) for one in row]
-        kinds = (
-            (weight[truth], np.stack([of[0] for of in placed])),
-            (weight[~truth], np.stack([of[1] for of in placed])),
-        )
-        areas.append(kinds[0][1] @ kinds[0][0] / kinds[0][0].sum())
-        covariances.append(
-            sum(np.atleast_2d(np.cov(values, fweights=w.astype(np.int64))) / w.sum() for w, values in kinds)
-        )
+    for of_classifiers in zip(*(each.one_class(positive) for each in predictions), strict=True):
+        truth, _, weight = of_classifiers[0]
+        placements = [_placements(*scored) for scored in of_classifiers]
+        # V10 [M, n1] and V01 [M, n0] in the paper's symbols, S10 and S01 their covariances over the cases.
+        v10, v01 = np.stack([placed.v10 for placed in placements]), np.stack([placed.v01 for placed in placements])
+        areas.append(v10 @ weight[truth] / weight[truth].sum())
+        covariances.append(_over_cases(v10, weight[truth]) + _over_cases(v01, weight[~truth]))
     m = len(predictions)
     return np.reshape(areas, (*first.rows, m)), np.reshape(covariances, (*first.rows, m, m))
 
 
+def _over_cases(values: Float[np.ndarray, "M n"], weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, "M M"]:
+    """Covariance of the means of values over cases that count as often as their weights."""
+    return np.atleast_2d(np.cov(values, fweights=weight.astype(np.int64))) / weight.sum()
+
+
+class _Placements(NamedTuple):
+    """V10 [n1], the share of the others that each case of the class is above, and V01 [n0], the share of the class that
+    each other case is below; ties count one half.
+    """
+
+    v10: Float[np.ndarray, " n1"]
+    v01: Float[np.ndarray, " n0"]
+
+
 def _placements(
     truth: Bool[np.ndarray, " n"], score: Float[np.ndarray, " n"], weight: Float[np.ndarray, " n"]
-) -> tuple[Float[np.ndarray, " n1"], Float[np.ndarray, " n0"]]:
-    """V10 [n1] and V01 [n0]: the share of the other kind that each case of the class is above, and that each other
-    case is below; ties count one half.
-    """
-    kinds = (score[truth], weight[truth]), (score[~truth], weight[~truth])
-    return _share_below(kinds[0][0], *kinds[1]), 1 - _share_below(kinds[1][0], *kinds[0])
+) -> _Placements:
+    of_class, of_others = (score[truth], weight[truth]), (score[~truth], weight[~truth])
+    return _Placements(_share_below(of_class[0], *of_others), 1 - _share_below(of_others[0], *of_class))
 
 
 def _share_below(
