@@ -40,5 +40,5 @@ def compiled_for_this_file(request):
     optimised = request.module.__name__.rpartition(".")[2] in ("test_assess", "test_neal", "test_documents")
     jax.config.update("jax_disable_most_optimizations", not optimised)
     yield
-    program.compiled.cache_clear()
+    program.forget()
     jax.clear_caches()

@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 from jaxgen import Data, assess, learn, loss, resample
-from jaxgen.engine import program
+from jaxgen.engine import budget, program
+from jaxgen.types import as_learner
+from jaxgen.types.identity import named
 
 KEY, OTHER = jax.random.key(3), jax.random.key(4)
 ENGINE = sys.modules["jaxgen.engine.run"]
@@ -185,7 +187,7 @@ def test_losses_say_what_they_are_of():
     plan = splits()
     losses = assess(KEY, Average(), problem(), plan)
     assert (losses.learner, losses.loss, losses.resamples, losses.sets, losses.dropped) == (
-        "Average(scale=1.0)",
+        named(Average()),
         "squared",
         12,
         None,
@@ -194,7 +196,7 @@ def test_losses_say_what_they_are_of():
     assert losses.plan is plan
     assert losses.train is plan.train
     assert losses.reasons == ("its loss is not finite (the training diverged, or a value overflowed)",)
-    assert repr(losses) == f"Losses(Average(scale=1.0), squared loss, {plan.scheme}: R=12, N=24)"
+    assert repr(losses) == f"Losses({named(Average())}, squared loss, {plan.scheme}: R=12, N=24)"
     assert "Q=5, R=12, N=24)" in repr(assess(KEY, Average(), problem(sets=5), plan))
 
 
@@ -272,7 +274,7 @@ def test_a_loss_may_be_a_function_of_ones_own():
     np.testing.assert_allclose(
         losses.values, np.where(error > 0, 0.9 * error, -0.1 * error), rtol=1e-4, atol=1e-6
     )  # single precision
-    assert losses.loss == "pinball"
+    assert losses.loss == named(pinball)
     absolute = assess(KEY, Average(), data, plan, loss.absolute)
     np.testing.assert_allclose(absolute.values, np.abs(error), rtol=1e-4, atol=1e-6)
     assert absolute.loss == "absolute"
@@ -382,9 +384,10 @@ def test_programs_that_call_lapack_run_to_their_end():
 )
 def test_only_programs_without_lapack_run_beside_others(learner, alone):
     """Three rows, so that every learner is asked for `fit`."""
-    job = ENGINE._job(learner, loss.squared, problem(), splits(3), tuple(jax.devices()), False)
+    job = ENGINE._job(as_learner(learner), loss.squared, problem(), splits(3), tuple(jax.devices()), False)
     assert job.devices == tuple(jax.devices()[: 1 if alone else None])
-    assert ENGINE._workers(job) == 1 if alone or len(job.devices) > 1 else ENGINE._workers(job) == ENGINE._cores()
+    assert budget.workers_of(job) == (1 if alone or len(job.devices) > 1 else budget._cores())
+    assert program.compiled(job, 1, 4, KEY.dtype).alone == alone, "what the lowered program says"
 
 
 # Failed rows
@@ -421,7 +424,7 @@ def test_rows_that_fail_say_why_and_leave_their_neighbours_alone():
     for name in ("g", "apparent"):
         with pytest.raises(
             ValueError,
-            match=r"got 3 failed of 6 for Fragile\(scale=1.0\) on given weights \(row 1: "
+            match=r"got 3 failed of 6 for Fragile\(scale=1.0\) \[code \w+\] on given weights \(row 1: "
             r"its loss is not finite .*; row 3: it met a 200; row 4: it met a 300\); "
             r"call losses.without_failed",
         ):
@@ -473,7 +476,8 @@ def test_failed_rows_of_several_sets_are_left_out_one_set_at_a_time():
 def test_without_any_good_row_there_is_nothing_to_keep():
     losses = assess(KEY, Fragile(), marked(dict.fromkeys(range(6), 300)), FEW)
     with pytest.raises(
-        ValueError, match=r"a row that went well, got 6 failed rows of Fragile\(scale=1.0\): row 0: it met a 300"
+        ValueError,
+        match=r"a row that went well, got 6 failed rows of Fragile\(scale=1.0\) \[code \w+\]: row 0: it met a 300",
     ):
         losses.without_failed()
 
@@ -544,7 +548,7 @@ def test_what_has_no_sets_has_no_first_set(take):
     ],
 )
 def test_what_cannot_fit_is_refused_with_its_bytes(keep, free, message, monkeypatch):
-    monkeypatch.setattr(ENGINE, "_host_memory", lambda: free)
+    monkeypatch.setattr(budget, "free_bytes", lambda: free)
     with pytest.raises(MemoryError, match=message):
         assess(KEY, Average(), problem(), splits(), keep=keep)
     if keep == "cases":
@@ -562,9 +566,9 @@ def test_few_rows_predict_at_a_time_where_cases_are_many(monkeypatch):
     data, plan = problem(60), splits(23, n=60)
     want = assess(jax.random.key(1), learn.Mean(), data, plan)
     monkeypatch.setattr(program, "_PREDICT_BYTES", 5 * 60 * 8)
-    program.compiled.cache_clear()
+    program.forget()
     got = assess(jax.random.key(1), learn.Mean(), data, plan)
-    program.compiled.cache_clear()
+    program.forget()
     np.testing.assert_allclose(got.values, want.values, rtol=1e-6)
 
 

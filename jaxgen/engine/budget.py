@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from jaxgen.engine.job import Job
 from jaxgen.engine.program import facts
 from jaxgen.types import Learner
+from jaxgen.types.memory import free_bytes
 
 _CACHE_BYTES = 2 << 20
 """Widest array of one chunk on one CPU core: arrays that leave the cache cost a factor of three."""
@@ -44,11 +45,11 @@ class Budget:
             return cls(
                 devices * max(1, min(_CACHE_BYTES // needs.row_bytes, _LOOP_CACHE_BYTES // needs.loop_bytes)),
                 most,
-                host_memory(),
+                free_bytes(),
                 workers_of(job),
             )
         statistics = device.memory_stats() or {}
-        memory = statistics.get("bytes_limit", 0) - statistics.get("bytes_in_use", 0) or host_memory()
+        memory = statistics.get("bytes_limit", 0) - statistics.get("bytes_in_use", 0) or free_bytes()
         return cls(devices * max(1, memory // 16 // needs.row_bytes), most, memory, 1)
 
     def rows(self, total: int) -> int:
@@ -58,7 +59,7 @@ class Budget:
 
     def refuse_if_too_large(self, loss_bytes: int, learner: Learner) -> None:
         """Raises MemoryError for a run that cannot fit."""
-        available = host_memory()
+        available = free_bytes()
         if loss_bytes > 0.9 * available:
             raise MemoryError(
                 f"expected the losses of all rows and cases to fit into memory, got {loss_bytes:,} bytes "
@@ -69,12 +70,3 @@ class Budget:
                 f"expected one row of {learner} to fit into memory, got {self.most_bytes:,} bytes where "
                 f"{self.device_bytes:,} are free; use fewer cases or a smaller learner"
             )
-
-
-def host_memory() -> int:
-    """Free bytes of main memory."""
-    try:
-        with open("/proc/meminfo") as lines:
-            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,5 +1,7 @@
 """What one chunk of a run computes, as a function of one data set and some of its rows."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,14 +9,17 @@ import jax
 import jax.numpy as jnp
 
 from jaxgen.types import Learner, Loss
+from jaxgen.types.identity import named
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a step does: everything that, if changed, needs another compilation.
+    """What a chunk computes: everything that, if changed, needs another compilation.
 
     Attributes:
       learner, loss: as for `assess`.
+      code: digest of the user's code in them, which may change while they stay equal: a function whose closure or
+        whose global names have other values now.
       cases: N.
       inputs: D.
       outputs: K.
@@ -30,6 +35,7 @@ class Job:
 
     learner: Learner
     loss: Loss
+    code: str
     cases: int
     inputs: int
     outputs: int
@@ -42,41 +48,157 @@ class Job:
     predictions: bool = False
     predicted: int | None = None
 
+    @property
+    def wide(self) -> bool:
+        """Whether it computes in double precision."""
+        return self.dtype == "float64"
+
     def one_set(self, key, x, y, train, q, r):
         """Losses [b, N], predictions [b, N, K] or None, failure [b], trusted [b] and info of the rows r [b] of data
         set q, whose training weights are train [b, N].
         """
         params, trusted = self.fitted(key, x, y, train, q, r)
-        learner: Any = self.learner
-        losses, predictions = self._mapped(lambda p: self.tested(p, x, y), params, len(r))
-        failure = jax.vmap(lambda p: jnp.asarray(learner.failure(p), jnp.int32))(params)
-        return losses, predictions, failure, trusted, jax.vmap(learner.diagnose)(params)
+        losses, predictions = self._mapped(lambda p: self.tested(p, x, y), params, r)
+        failure, info = jax.vmap(lambda p, _: (self.failed(p), self.told(p)))(params, r)
+        return losses, predictions, failure, trusted, info
 
     def fitted(self, key, x, y, train, q, r):
         """Parameters [b, ...] and trusted [b] of those rows."""
         row_keys = jax.vmap(lambda row: jax.random.fold_in(jax.random.fold_in(key, q), row))(r)
         weights = train.astype(x.dtype)
-        learner: Any = self.learner
         if self.together:
-            return learner.fit_rows(row_keys, x, y, weights, self.left_out)
-        return jax.vmap(lambda row_key, w: learner.fit(row_key, *self._gathered(x, y, w)))(row_keys, weights), jnp.ones(
-            len(r), bool
-        )
+            with explained(self.learner, "fit_rows(keys, x, y, w, left_out)"):
+                shared = self.learner.fit_rows(row_keys, x, y, weights, self.left_out)
+                return _trusted(self.learner, shared, len(r))
+
+        def one(row_key, w):
+            with explained(self.learner, "fit(key, x, y, w)"):
+                params = self.learner.fit(row_key, *self._gathered(x, y, w))
+                return jax.tree.map(jnp.asarray, params)
+
+        return jax.vmap(one)(row_keys, weights), jnp.ones(len(r), bool)
 
     def tested(self, params, x, y):
         """Losses [N] of one row on all cases, and its predictions [N, K] or None."""
-        predictions = self.learner.predict(params, x)
-        return self.loss(y, predictions), predictions if self.predictions else None
+        with explained(self.learner, "predict(params, x)"):
+            predictions = _array(self.learner.predict(params, x))
+        if predictions is None or predictions.shape != y.shape:
+            came = "no array" if predictions is None else list(predictions.shape)
+            raise ValueError(
+                f"expected predictions {list(y.shape)} of {self.learner}, one row a case and one column an output, "
+                f"got {came}; let predict return [m, K] for x [m, D]"
+            )
+        if jnp.issubdtype(predictions.dtype, jnp.complexfloating):
+            raise ValueError(
+                f"expected real predictions of {self.learner}, got {predictions.dtype}; let predict return real numbers"
+            )
+        predictions = predictions.astype(x.dtype)
+        with explained(self.loss, "a loss (y, predictions)"):
+            losses = _array(self.loss(y, predictions))
+        if losses is None or losses.shape != y.shape[:1]:
+            came = "no array" if losses is None else list(losses.shape)
+            raise ValueError(
+                f"expected one loss a case, {list(y.shape[:1])}, of the loss {named(self.loss)}, got {came}; sum over "
+                "the last axis of y and predictions [N, K] only"
+            )
+        return losses.astype(x.dtype), predictions if self.predictions else None
 
-    def _mapped(self, function, params, rows):
-        """The function of each row's parameters, for all rows at once or for some at a time."""
-        if self.predicted is None or self.predicted >= rows:
-            return jax.vmap(function)(params)
-        return jax.lax.map(function, params, batch_size=self.predicted)
+    def failed(self, params):
+        """The number of the sentence that says why a fit failed, or 0; []."""
+        with explained(self.learner, "failure(params)"):
+            code = _array(self.learner.failure(params))
+        if code is None or code.shape != () or not (code.dtype == bool or jnp.issubdtype(code.dtype, jnp.integer)):
+            came = "no number" if code is None else f"{code.dtype} {list(code.shape)}"
+            raise ValueError(
+                f"expected failure(params) of {self.learner} to give one whole number, got {came}; return 0 for a fit "
+                "that went well, else the number from 1 of its sentence in failures"
+            )
+        # A number beyond the sentences would overflow to that of another failure, or to that of success.
+        return jnp.where((code < 0) | (code > len(self.learner.failures)), len(self.learner.failures) + 1, code).astype(
+            jnp.int32
+        )
+
+    def told(self, params):
+        """What `diagnose` says of a row, each [...]."""
+        with explained(self.learner, "diagnose(params)"):
+            info = self.learner.diagnose(params)
+        arrays = {name: _array(value) for name, value in info.items()} if isinstance(info, dict) else None
+        if arrays is None or any(value is None or not isinstance(name, str) for name, value in arrays.items()):
+            raise ValueError(
+                f"expected diagnose(params) of {self.learner} to give a dictionary of arrays, got "
+                f"{type(info).__name__} {list(info) if isinstance(info, dict) else ''}; return {{'name': array}}"
+            )
+        return arrays
+
+    def _mapped(self, function, params, r):
+        """The function of each row's parameters, for all rows r [b] at once or for some at a time.
+
+        The rows go along because there are learners without parameters.
+        """
+        if self.predicted is None or self.predicted >= len(r):
+            return jax.vmap(lambda p, _: function(p))(params, r)
+        return jax.lax.map(lambda row: function(row[0]), (params, r), batch_size=self.predicted)
 
     def _gathered(self, x, y, w):
+        """The cases that a row uses, filled up with copies of case 0 of weight 0; all cases with masks if `used` is
+        None.
+        """
         if self.used is None:
             return x, y, w
         index = jnp.nonzero(w, size=self.used, fill_value=0)[0]
         present = jnp.arange(self.used) < jnp.sum(w > 0)
         return x[index], y[index], jnp.where(present, w[index], 0)
+
+
+_ADVICE = {
+    "TracerArrayConversionError": "use jax.numpy in place of NumPy there, which cannot be traced",
+    "TracerBoolConversionError": "use jnp.where in place of `if`: the numbers are not known while it is traced",
+    "NonConcreteBooleanIndexError": "use jnp.where or the weights in place of a mask as an index",
+    "ConcretizationTypeError": "the numbers are not known while it is traced; take sizes from shapes",
+    "TracerIntegerConversionError": "use x[index] of jax.numpy arrays; the numbers are not known while it is traced",
+}
+
+
+@contextmanager
+def explained(owner: Any, what: str) -> Iterator[None]:
+    """Turns what goes wrong inside a function of the user's into one sentence.
+
+    Args:
+      owner: the learner or loss.
+      what: the function, as it should be called.
+    """
+    try:
+        yield
+    except (MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        text = " ".join(str(error).split())
+        if text.startswith("expected "):  # said by a learner itself
+            raise
+        name = named(owner)
+        advice = _ADVICE.get(type(error).__name__, "try it alone on one training set of jax.numpy arrays")
+        raise ValueError(
+            f"expected {what} of {name} to run on JAX arrays, got {type(error).__name__}: "
+            f"{text.split('. ')[0][:160].rstrip('.')}; {advice}"
+        ) from error
+
+
+def _array(value: Any) -> Any:
+    """A value as an array of JAX; None if it is none."""
+    try:
+        return jnp.asarray(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _trusted(learner: Learner, shared: Any, rows: int) -> Any:
+    """What `fit_rows` returned, if it is parameters [R, ...] and trusted [R]."""
+    good = isinstance(shared, tuple) and len(shared) == 2
+    good = good and (trusted := _array(shared[1])) is not None and trusted.shape == (rows,)
+    good = good and all(jnp.shape(leaf)[:1] == (rows,) for leaf in jax.tree.leaves(shared[0]))
+    if not good:
+        raise ValueError(
+            f"expected fit_rows of {learner} to return (parameters, trusted) with a leading axis [{rows}] each, got "
+            f"{type(shared).__name__}; return both for every row"
+        )
+    return shared[0], jnp.asarray(shared[1], bool)

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,25 +15,17 @@ from jax.sharding import AxisType, PartitionSpec
 
 from jaxgen.engine.job import Job
 
-_POOLED = {
-    "cholesky",
-    "cholesky_update",
-    "eig",
-    "eigh",
-    "geqp3",
-    "geqrf",
-    "hessenberg",
-    "householder_product",
-    "lu",
-    "ormqr",
-    "qr",
-    "schur",
-    "svd",
-    "triangular_solve",
+_LAPACK = {
+    *("cholesky", "cholesky_update", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product", "lu"),
+    *("ormqr", "qr", "schur", "svd", "triangular_solve", "tridiagonal", "tridiagonal_solve", "ffi_call"),
+    *("pure_callback", "io_callback", "debug_callback"),
 }
+"""Primitives that on a CPU call LAPACK, or other foreign code, for a batch: a guess before anything is lowered, which
+sets the size of chunks. What decides is the lowered program, see `_calls_foreign_code`.
+"""
 
-_POOLED |= {"tridiagonal", "tridiagonal_solve", "ffi_call", "pure_callback", "io_callback", "debug_callback"}
-"""Primitives that on a CPU call LAPACK, or other foreign code, for a batch."""
+_HARMLESS = re.compile(r"(mhlo|chlo|stablehlo)\..*|Sharding|SPMD\w+|annotate_device_placement|LayoutConstraint|TopK")
+"""Custom calls of lowered programs that stand for XLA's own operations."""
 
 _PREDICT_BYTES = 1 << 20
 """Working memory of predictions: where all cases are many more than those that a row trains on, few rows predict at a
@@ -41,6 +34,9 @@ time.
 
 _FEW_ROUNDS = 32
 """Loops of a known number of rounds up to this do not count as loops."""
+
+_NO_PART_OF_A_PROGRAM = re.compile(r"cache|log|dump|profil|traceback|explain|leak|distributed|coordinat|heartbeat")
+"""Settings of JAX whose names match do not change what is compiled."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +47,7 @@ class Facts:
       row_bytes: size of the widest intermediate array of a row while it is fitted.
       loop_bytes: the same inside loops of many rounds, whose arrays are used again and again.
       predict_bytes: the same while it predicts all cases.
-      alone: on a CPU it must not run beside another: batched LAPACK calls wait for the pool of threads that also runs
-        the chunks, so two at a time can wait for each other for ever (seen with jaxlib 0.10.2). Each uses all cores by
-        itself.
+      alone: it seems to call LAPACK, and then must not run beside another; see `Program`.
       info: shape and type of what the learner's `diagnose` says of a row.
     """
 
@@ -64,9 +58,43 @@ class Facts:
     info: Mapping[str, jax.ShapeDtypeStruct]
 
 
-@lru_cache(maxsize=64)
+@dataclass(frozen=True)
+class Program:
+    """A compiled job.
+
+    Attributes:
+      call: of (key, x, y, train [sets, rows, N], q [sets], r [sets, rows]).
+      alone: on a CPU it must not run beside another of its kind: batched LAPACK calls wait for the pool of threads
+        that also runs the chunks, so two at a time can wait for each other for ever (seen with jaxlib 0.10.2). Each
+        uses all cores by itself.
+    """
+
+    call: Callable[..., Any]
+    alone: bool
+
+
+def settings() -> tuple[tuple[str, str], ...]:
+    """JAX's settings that a program depends on, as they are here and now: precision of products, and the like."""
+    values: Any = jax.config.values
+    return tuple(
+        (name, repr(getattr(jax.config, name, None)))
+        for name in sorted(values)
+        if not _NO_PART_OF_A_PROGRAM.search(name)
+    )
+
+
 def facts(job: Job) -> Facts:
-    """Traces a few rows of one data set; nothing is compiled."""
+    """Traces a few rows of one data set, if this was not done before with the same settings; nothing is compiled.
+
+    Raises:
+      ValueError: a function of the learner or the loss cannot be traced, or gives something of another shape.
+    """
+    with jax.enable_x64(job.wide):
+        return _facts(job, settings())
+
+
+@lru_cache(maxsize=64)
+def _facts(job: Job, _: Any) -> Facts:
     rows = 61 if job.together else 1  # a number that no other axis is likely to have
     x, y = (jax.ShapeDtypeStruct((job.cases, width), job.dtype) for width in (job.inputs, job.outputs))
     train, r = jax.ShapeDtypeStruct((rows, job.cases), np.uint8), jax.ShapeDtypeStruct((rows,), np.int32)
@@ -75,8 +103,10 @@ def facts(job: Job) -> Facts:
     )
     one = jax.tree.map(lambda p: jax.ShapeDtypeStruct(p.shape[1:], p.dtype), params)
     predict = jax.make_jaxpr(job.tested)(one, x, y)
-    info = jax.eval_shape(job.learner.diagnose, one)
-    alone = any(equation.primitive.name in _POOLED for program in (fit, predict) for equation in _equations(program))
+    fail = jax.make_jaxpr(job.failed)(one)
+    tell, info = jax.make_jaxpr(job.told, return_shape=True)(one)
+    programs = (fit, predict, fail, tell)
+    alone = any(equation.primitive.name in _LAPACK for program in programs for equation in _equations(program))
     widest = max(_widest(_equations(fit), rows), job.cases * np.dtype(job.dtype).itemsize)
     return Facts(widest, _widest(_equations_of_loops(fit), rows), _widest(_equations(predict), 1), alone, info)
 
@@ -116,14 +146,21 @@ def _inner(equation: Any) -> Iterator[Any]:
                 yield from _equations(inner)
 
 
-@lru_cache(maxsize=64)
-def compiled(job: Job, sets: int, rows: int, key_type: Any) -> Callable[..., Any]:
-    """The program of (key, x, y, train [sets, rows, N], q [sets], r [sets, rows]) for chunks of one shape.
+def compiled(job: Job, sets: int, rows: int, key_type: Any) -> Program:
+    """The program for chunks of one shape (data sets, rows), compiled if this was not done with the same settings.
 
     Several devices share the data sets of a chunk if it has more than one, else its rows.
     """
+    keep_programs()
+    with jax.enable_x64(job.wide):
+        return _compiled(job, sets, rows, key_type, settings())
+
+
+@lru_cache(maxsize=64)
+def _compiled(job: Job, sets: int, rows: int, key_type: Any, _: Any) -> Program:
     whole = None if job.one_data_set else 0
-    job = replace(job, predicted=max(1, _PREDICT_BYTES * len(job.devices) // (facts(job).predict_bytes * sets)))
+    at_a_time = _PREDICT_BYTES * len(job.devices) // (facts(job).predict_bytes * sets)
+    job = replace(job, predicted=max(1, at_a_time))
     step = jax.vmap(job.one_set, in_axes=(None, whole, whole, 0, 0, 0))
 
     def run(key, x, y, train, q, r):
@@ -152,9 +189,22 @@ def compiled(job: Job, sets: int, rows: int, key_type: Any) -> Callable[..., Any
         jax.ShapeDtypeStruct((sets,), np.int32),
         jax.ShapeDtypeStruct((sets, rows), np.int32),
     )
-    keep_programs()
     with jax.default_device(first):
-        return jax.jit(run).lower(jax.ShapeDtypeStruct((), key_type), x, y, *numbers).compile()
+        lowered = jax.jit(run).lower(jax.ShapeDtypeStruct((), key_type), x, y, *numbers)
+        alone = first.platform == "cpu" and (facts(job).alone or _calls_foreign_code(lowered))
+        return Program(lowered.compile(), alone)
+
+
+def _calls_foreign_code(lowered: Any) -> bool:
+    """Whether a lowered program calls code that is not XLA's own: LAPACK, Python, a library."""
+    names = re.findall(r"custom_call @([\w.$]+)", lowered.as_text())
+    return any(not _HARMLESS.fullmatch(name) for name in names)
+
+
+def forget() -> None:
+    """Drops all traced and compiled programs."""
+    _facts.cache_clear()
+    _compiled.cache_clear()
 
 
 def keep_programs() -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,11 +11,14 @@ import numpy as np
 from tqdm import tqdm
 
 from jaxgen.engine.budget import Budget, workers_of
-from jaxgen.engine.door import check
+from jaxgen.engine.door import check, check_absence, chosen_devices
 from jaxgen.engine.job import Job
 from jaxgen.engine.program import compiled, facts
-from jaxgen.loss import squared
+from jaxgen.engine.units import suited
+from jaxgen.engine.workers import ALONE, refuse_fork, run_all
+from jaxgen.loss import about, squared
 from jaxgen.types import Data, Key, Learner, Loss, Losses, Plan
+from jaxgen.types.identity import code_digest, named
 
 _GATHER_SHARE = 0.75
 """Rows that use at most this share of the cases train on a gathered copy of them, others on all cases with masks."""
@@ -54,34 +57,38 @@ def assess(
       key: consumed; the randomness of the training, not that of the plan.
       learner: what to train; see `jaxgen.types.Learner`.
       data: x [*Q, N, D] and y [*Q, N, K]. Fits follow the floating type that JAX is set to (32 bits unless x64 is
-        enabled).
+        enabled), in units in which nothing is lost; linear learners are fitted in double precision.
       plan: train and test weights [*Q, R, N]; without Q it serves every data set.
       loss: per-case loss, from `jaxgen.loss` or a function of (y [N, K], prediction [N, K]) to [N].
       keep: "cases" for the losses of every row on every case, [*Q, R, N]; "predictions" for these and all predictions,
-        [*Q, R, N, K]; "rows" for the means of each row only, memory O(R).
+        [*Q, R, N, K]; "rows" for the means of each row only and single numbers in `info`, memory O(R).
       chunk: rows trained at a time; None chooses by memory and cache.
       progress: a progress bar with rows per second; None shows it on a terminal only.
       devices: where to run; None takes all local devices of JAX's default kind.
     Returns:
       Losses, [*Q, R] and, if kept, [*Q, R, N].
     Raises:
-      TypeError: the key is no typed key, or the learner cannot be hashed.
-      ValueError: data, plan and learner do not fit together, or contain values that no training can use.
+      TypeError: the key is no typed key, or learner, data, plan, loss or devices are of another kind.
+      ValueError: data, plan, learner and loss do not fit together, contain values that no training can use, or a
+        function of the learner or the loss cannot be traced, returns another shape, or learns from absent cases.
       MemoryError: the losses or a single row would not fit into memory; the bytes are stated.
+      RuntimeError: this process was forked from one in which JAX had been used.
     """
-    learner = check(key, learner, data, plan, keep, chunk)
-    sets, rows = data.sets or plan.sets or 1, plan.resamples
-    job = _job(learner, loss, data, plan, tuple(devices or jax.local_devices()), keep == "predictions")
-    run = _Run(key, job, data, plan, (sets, rows), keep, chunk)
+    refuse_fork()
+    used = check(key, learner, data, plan, loss, keep, chunk)
+    shape = (data.sets or plan.sets or 1, plan.resamples)
+    job = _job(used, loss, data, plan, chosen_devices(devices), keep == "predictions")
+    run = _Run(key, job, data, plan, shape, keep, chunk)
+    check_absence(used, data)
     with tqdm(
-        total=sets * rows,
+        total=math.prod(shape),
         unit=" rows",
         desc=_shorten(repr(learner)),
         disable=None if progress is None else not progress,
         delay=0.5,
     ) as bar:
         run.all_rows(bar.update)
-    return run.losses(data, plan, repr(learner), getattr(loss, "__name__", repr(loss)))
+    return run.losses(named(learner), named(loss))
 
 
 def _job(
@@ -91,24 +98,24 @@ def _job(
     most, fewest = int(plan.train_cases.max()), int(plan.train_cases.min())
     together = learner.shares_rows and plan.resamples >= _SHARED_ROWS
     few_left_out = together and plan.train.max() == 1 and data.n - fewest <= max(1, data.d // 4)
-    used = most if not together and most <= _GATHER_SHARE * data.n else None
-    dtype = jax.dtypes.canonicalize_dtype(np.float64).name
-    shape = (data.n, data.d, data.y.shape[-1])
-    # Each number of cases left out compiles anew, so a learner gets to know it only where it can gain.
-    return _on_fit_devices(
-        Job(
-            learner,
-            loss,
-            *shape,
-            dtype,
-            data.sets is None,
-            used,
-            data.n - fewest if few_left_out else None,
-            together,
-            devices,
-            predictions,
-        )
+    wide = learner.precise and devices[0].platform != "tpu"  # a TPU computes in double precision by many single steps
+    job = Job(
+        learner=learner,
+        loss=loss,
+        code=f"{code_digest(learner)} {code_digest(loss)}",
+        cases=data.n,
+        inputs=data.d,
+        outputs=data.y.shape[-1],
+        dtype="float64" if wide else jax.dtypes.canonicalize_dtype(np.float64).name,
+        one_data_set=data.sets is None,
+        used=most if not together and most <= _GATHER_SHARE * data.n else None,
+        # Each number of cases left out compiles anew, so a learner gets to know it only where it can gain.
+        left_out=data.n - fewest if few_left_out else None,
+        together=together,
+        devices=devices,
+        predictions=predictions,
     )
+    return _on_fit_devices(job)
 
 
 def _on_fit_devices(job: Job) -> Job:
@@ -124,19 +131,23 @@ class _Run:
         self, key: Key, job: Job, data: Data, plan: Plan, shape: tuple[int, int], keep: str, chunk: int | None
     ):
         self.key, self.job, self.plan, self.shape, self.chunk = key, job, plan, shape, chunk
-        x, y = _cast(data, job.dtype)
+        self.single = not (data.sets or plan.sets)
+        self.units = suited(data, job.learner, about(job.loss), job.dtype)
+        x, y = self.units.x, self.units.y
         self.x, self.y = (x[None], y[None]) if job.one_data_set else (x, y)
         self.budget = Budget.of(job)
         kept = {"cases": 1, "predictions": 1 + job.outputs, "rows": 0}[keep]
-        self.budget.refuse_if_too_large(shape[0] * shape[1] * plan.n * kept * x.itemsize, job.learner)
-        self.values = np.empty((*shape, plan.n), x.dtype) if kept else None
-        self.predictions = np.empty((*shape, plan.n, job.outputs), x.dtype) if job.predictions else None
+        dtype = np.dtype(np.float64) if self.units.changed else x.dtype
+        self.budget.refuse_if_too_large(shape[0] * shape[1] * plan.n * kept * dtype.itemsize, job.learner)
+        self.values = np.empty((*shape, plan.n), dtype) if kept else None
+        self.predictions = np.empty((*shape, plan.n, job.outputs), dtype) if job.predictions else None
         self.test_mean, self.train_mean = np.empty(shape), np.empty(shape)
         self.train_sizes, self.test_sizes = (
             np.broadcast_to(sizes, shape) for sizes in (plan.train_sizes, plan.test_sizes)
         )
         self.failure, self.trusted = np.zeros(shape, np.uint8), np.ones(shape, bool)
-        self.info = {name: np.empty((*shape, *value.shape), value.dtype) for name, value in facts(job).info.items()}
+        told = {name: value for name, value in facts(job).info.items() if kept or not value.shape}
+        self.info = {name: np.empty((*shape, *value.shape), value.dtype) for name, value in told.items()}
 
     def all_rows(self, advance: Callable[[int], Any]) -> None:
         """Trains every row; those that a learner's `fit_rows` did not solve well are trained again, one by one."""
@@ -158,9 +169,8 @@ class _Run:
         """The shape (data sets, rows) of a chunk, and all chunks."""
         sets, rows = self.shape
         devices = len(self.job.devices)
-        least = (
-            min(rows, _SHARED_ROWS) if self.job.together else 1
-        )  # below it the work that rows share would be done too often
+        # With fewer rows at a time the work that rows share would be done too often.
+        least = min(rows, _SHARED_ROWS) if self.job.together else 1
         most = self.chunk or max(least, self.budget.rows(sets * rows))
         by_set, by_row = _even(sets, max(1, most // rows)), _even(rows, min(rows, most))
         if by_set > 1:
@@ -180,29 +190,25 @@ class _Run:
     def _run_blocks(
         self, job: Job, size: tuple[int, int], blocks: Iterator["_Block"], advance: Callable[[int], Any]
     ) -> None:
-        step, workers = compiled(job, *size, self.key.dtype), workers_of(job)
+        program, workers = compiled(job, *size, self.key.dtype), workers_of(job)
+        if program.alone and len(job.devices) > 1:  # LAPACK that only the lowered program showed
+            job = replace(job, devices=job.devices[:1])
+            program = compiled(job, *size, self.key.dtype)
         key, x, y = self.key, self.x, self.y
         if len(job.devices) == 1:
             key = jax.device_put(key, job.devices[0])
-            x, y = jax.device_put((x, y), job.devices[0]) if job.one_data_set else (x, y)
-        wide = job.dtype == "float64"
+            with jax.enable_x64(job.wide):
+                x, y = jax.device_put((x, y), job.devices[0]) if job.one_data_set else (x, y)
 
         def work(block):
-            with jax.enable_x64(wide), jax.default_device(job.devices[0]):
-                self._store(block, *step(key, *self._arguments(x, y, size, block)))
+            with jax.enable_x64(job.wide), jax.default_device(job.devices[0]):
+                arguments = self._arguments(x, y, size, block)
+                with ALONE if program.alone else nullcontext():
+                    results = jax.block_until_ready(program.call(key, *arguments))
+                self._store(block, *results)
             return block.r.size
 
-        with ThreadPoolExecutor(workers) as pool:
-            pending = set()
-            try:
-                for block in blocks:
-                    pending.add(pool.submit(work, block))
-                    if len(pending) > 2 * workers:
-                        done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                        advance(sum(future.result() for future in done))
-                advance(sum(future.result() for future in pending))
-            finally:
-                pool.shutdown(cancel_futures=True)
+        run_all(work, blocks, 1 if program.alone else workers, advance)
 
     def _arguments(self, x: Any, y: Any, size: tuple[int, int], block: "_Block") -> tuple[Any, ...]:
         """Arrays of a chunk, filled up to its compiled size by repeating the last set and row."""
@@ -239,45 +245,44 @@ class _Run:
             self.values[at] = values
         if self.predictions is not None:
             self.predictions[at] = np.asarray(predictions)[part]
-        for name, value in info.items():
-            self.info[name][at] = np.asarray(value)[part]
+        for name, array in self.info.items():
+            array[at] = np.asarray(info[name])[part]
 
-    def losses(self, data: Data, plan: Plan, learner: str, loss: str) -> Losses:
-        """The result, without an axis Q if neither data nor plan had one."""
+    def losses(self, learner: str, loss: str) -> Losses:
+        """The result in the user's units, without an axis Q if neither data nor plan had one."""
 
-        def out(a):
-            return a if a is None or data.sets or plan.sets else a[0]
+        def without_sets(array):
+            return array[0] if self.single and array is not None else array
 
-        reasons = (
-            "its loss is not finite (the training diverged, or a value overflowed)",
-            *self.job.learner.failures,
-        )
-        info = {name: out(value) for name, value in self.info.items()}
+        unit, shift = self.units.loss_unit, self.units.y_shift
+        if self.units.changed:
+            for array in (self.test_mean, self.train_mean, self.values):
+                if array is not None:
+                    array *= unit.reshape(*unit.shape, *(1,) * (array.ndim - unit.ndim))
+            if self.predictions is not None:
+                scale = self.units.y_scale
+                self.predictions *= scale.reshape(*scale.shape, *(1,) * (4 - scale.ndim))
+                self.predictions += shift.reshape(*shift.shape[:-1], 1, 1, shift.shape[-1])
+        not_finite = "its loss is not finite (the training diverged, or a value overflowed)"
+        if about(self.job.loss).probabilities:
+            not_finite = "its loss is not finite (its predictions are no probabilities, or the training diverged)"
+        reasons = (not_finite, *self.job.learner.failures)
+        unsaid = self.failure > len(reasons)
+        if unsaid.any():
+            reasons += ("its fit failed for a reason that failures of the learner does not state",)
+        info = {name: without_sets(value) for name, value in self.info.items()}
         return Losses(
-            out(self.test_mean),
-            out(self.train_mean),
-            plan,
+            without_sets(self.test_mean),
+            without_sets(self.train_mean),
+            self.plan,
             learner,
             loss,
-            out(self.failure),
+            without_sets(self.failure),
             reasons,
-            out(self.values),
+            without_sets(self.values),
             info,
-            predictions=out(self.predictions),
+            predictions=without_sets(self.predictions),
         )
-
-
-def _cast(data: Data, dtype: str) -> tuple[np.ndarray, np.ndarray]:
-    """x and y in the type of the fits."""
-    with np.errstate(over="ignore"):
-        x, y = data.x.astype(dtype, copy=False), data.y.astype(dtype, copy=False)
-    for symbol, values, wide in (("x", x, data.x), ("y", y, data.y)):
-        if not np.isfinite(values).all():
-            raise ValueError(
-                f"expected numbers that {dtype} can hold, got up to {np.abs(wide).max():.3g} in {symbol}; "
-                "change the unit, or enable 64 bits (JAX_ENABLE_X64=1)"
-            )
-    return x, y
 
 
 def _even(total: int, most: int) -> int:

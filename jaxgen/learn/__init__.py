@@ -1,5 +1,6 @@
 """Learners: what is trained on each resampled training set."""
 
+from jaxgen.learn.check import check
 from jaxgen.learn.linear import LeastSquares, LinearFit, Mean
 from jaxgen.learn.logistic import Logistic, LogisticFit
 from jaxgen.learn.neighbours import Neighbours, NeighboursFit
@@ -32,5 +33,6 @@ __all__ = [
     "Scaled",
     "Sparse",
     "Tied",
+    "check",
     "from_text",
 ]

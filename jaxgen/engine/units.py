@@ -1,0 +1,138 @@
+"""The units that a run computes in: chosen on the host, in double precision, so that nothing is lost in single.
+
+A year 2000 +- 10 keeps 5 digits of its spread in single precision, a Unix time none. Where neither learner nor loss
+minds (`Learner.freedom`, `loss.About`), such columns are moved to around 0, and columns of extreme size are multiplied
+by a power of two; losses and predictions come back in the user's units. Where one of them minds, numbers that would
+lose their differences are refused.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxgen.loss import About
+from jaxgen.types import Data, Freedom, Learner
+
+_FAR = 16
+"""Columns farther from 0 than so many times their spread are moved."""
+
+_LOST = 1e-3
+"""Numbers that rounding changes by more than this share of their spread are refused."""
+
+_EXTREME = {"float32": 2.0**40, "float64": 2.0**400}
+"""Columns with a spread above this, or below its inverse, are multiplied: their squares and products stay in range."""
+
+
+class Units(NamedTuple):
+    """Data of a run in its own units, and the way back.
+
+    Attributes:
+      x, y: inputs [*Q, N, D] and targets [*Q, N, K], in the floating type of the fits.
+      y_shift: what was taken from the targets, [*Q, K].
+      y_scale: what the targets were then divided by, a power of two, [*Q].
+      degree: the power of `y_scale` that the losses take.
+    """
+
+    x: Float[np.ndarray, "*Q N D"]
+    y: Float[np.ndarray, "*Q N K"]
+    y_shift: Float[np.ndarray, "*Q K"]
+    y_scale: Float[np.ndarray, "*Q"]
+    degree: int
+
+    @property
+    def changed(self) -> bool:
+        """Whether losses or predictions are in other units than the user's."""
+        return bool((self.y_scale != 1).any() or self.y_shift.any())
+
+    @property
+    def loss_unit(self) -> Float[np.ndarray, "*Q"]:
+        """The factor that brings losses back, [*Q]."""
+        return np.asarray(self.y_scale**self.degree)
+
+
+def suited(data: Data, learner: Learner, about: About, dtype: str) -> Units:
+    """The data in units that lose nothing in the type of the fits.
+
+    Args:
+      data: x [*Q, N, D] and y [*Q, N, K].
+      learner: as it is trained.
+      about: what is known of the loss.
+      dtype: "float32" or "float64".
+    Returns:
+      Units.
+    Raises:
+      ValueError: numbers that this type cannot hold, or cannot tell apart, where the unit must stay.
+    """
+    freedom = learner.freedom
+    held = np.isin(np.arange(data.d), learner.raw_inputs)
+    x_shift, x_scale = _change(data.x, freedom.x_shift, freedom.x_scale, dtype)
+    x_shift, x_scale = np.where(held, 0.0, x_shift), np.where(held, 1.0, x_scale)
+    known = about.shift_free and about.degree is not None
+    free = Freedom(y_shift=freedom.y_shift and known, y_scale=freedom.y_scale and known)
+    y_shift, y_scale = _change(data.y, free.y_shift, free.y_scale, dtype)
+    y_scale = np.asarray(y_scale.max(-1))  # one for all outputs, whose losses are added
+    x = (data.x - x_shift[..., None, :]) / x_scale[..., None, :] if _moved(x_shift, x_scale) else data.x
+    y = (data.y - y_shift[..., None, :]) / y_scale[..., None, None] if _moved(y_shift, y_scale) else data.y
+    x, y = (
+        _cast(symbol, values, dtype, data, advice)
+        for symbol, values, advice in (("x", x, _advice(freedom.x_shift)), ("y", y, _advice(freedom.y_shift)))
+    )
+    return Units(x, y, y_shift, y_scale, about.degree or 0)
+
+
+def _change(
+    values: Float[np.ndarray, "*Q N D"], shift: bool, scale: bool, dtype: str
+) -> tuple[Float[np.ndarray, "*Q D"], Float[np.ndarray, "*Q D"]]:
+    """What to take from each column, and the power of two to divide it by then; 0 and 1 where it may stay."""
+    centre = np.median(values, axis=-2)
+    spread = _spread(values)
+    far = shift & (np.abs(centre) > _FAR * spread) & (dtype == "float32")
+    size = np.where(far, spread, np.maximum(np.abs(centre), spread)) if shift else np.abs(values).max(-2)
+    extreme = scale & (size > 0) & ((size > _EXTREME[dtype]) | (size < 1 / _EXTREME[dtype]))
+    exponent = np.where(extreme, np.round(np.log2(np.where(size > 0, size, 1))), 0)
+    return np.where(far, centre, 0.0), np.exp2(exponent)
+
+
+def _spread(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q D"]:
+    """Median absolute deviation of each column, or its standard deviation where more than half of it is one value."""
+    centre = np.median(values, axis=-2, keepdims=True)
+    middle = np.median(np.abs(values - centre), axis=-2)
+    return np.where(middle > 0, middle, np.abs(values - centre).mean(-2))
+
+
+def _moved(shift: np.ndarray, scale: np.ndarray) -> bool:
+    return bool(shift.any() or (scale != 1).any())
+
+
+def _advice(free: bool) -> str:
+    return (
+        "enable 64 bits (JAX_ENABLE_X64=1)"
+        if free
+        else "subtract an offset or change the unit, use learn.Normalised, or enable 64 bits (JAX_ENABLE_X64=1)"
+    )
+
+
+def _cast(
+    symbol: str, values: Float[np.ndarray, "*Q N D"], dtype: str, data: Data, advice: str
+) -> Float[np.ndarray, "*Q N D"]:
+    """The numbers in the type of the fits, refused where that changes them by more than a part of their spread."""
+    names = data.names if symbol == "x" else data.classes or (data.target,) * data.y.shape[-1]
+    with np.errstate(over="ignore", under="ignore"):
+        cast = values.astype(dtype, copy=False)
+    if cast is values:
+        return cast
+    if not np.isfinite(cast).all():
+        raise ValueError(
+            f"expected numbers that {dtype} can hold, got up to {np.abs(values).max():.3g} in {symbol}; {advice}"
+        )
+    lost = np.median(np.abs(cast - values), axis=-2)
+    bad = np.argwhere(lost > _LOST * _spread(values))
+    if len(bad):
+        column = int(bad[0][-1])
+        raise ValueError(
+            f"expected numbers whose differences {dtype} can hold, got {values[..., column].flat[0]:.10g} and others "
+            f"like it in {symbol}, column {column} ({names[column]!r}), which it changes by up to "
+            f"{np.abs(cast - values)[..., column].max():.2g}; {advice}"
+        )
+    return cast

@@ -1,0 +1,93 @@
+"""The threads that run chunks: stopped at once by Ctrl-C, and never two programs with LAPACK at a time."""
+
+import atexit
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
+from typing import Any
+
+ALONE = threading.Lock()
+"""Held while a program runs that must not run beside another of its kind, in whatever thread; see `Program`."""
+
+_running: set[threading.Thread] = set()
+"""Threads that run a chunk now. A chunk cannot be stopped: its program knows nothing of Python."""
+
+_in_use_by: int | None = None
+"""The process in which JAX has been used here."""
+
+
+def refuse_fork() -> None:
+    """RuntimeError in a process that was forked from one in which JAX was used: its threads are gone, so it would wait
+    for ever.
+    """
+    global _in_use_by
+    if _in_use_by is not None and _in_use_by != os.getpid():
+        raise RuntimeError(
+            "expected a process that was started afresh, got one forked from a process in which jaxgen had run, where "
+            "JAX would wait for ever; use multiprocessing.get_context('spawn'), or joblib's processes"
+        )
+    _in_use_by = os.getpid()
+
+
+def run_all(work: Callable[[Any], int], items: Iterable[Any], workers: int, advance: Callable[[int], Any]) -> None:
+    """Does the work on every item, in some threads.
+
+    Args:
+      work: of an item; returns the rows that it has done.
+      items: taken one by one, as threads become free.
+      workers: threads.
+      advance: called with the rows done, in the thread of the caller.
+    Raises:
+      KeyboardInterrupt: at once; chunks in progress end in the background.
+      Exception: the first that `work` raised; items not begun are left.
+    """
+    waiting, results, stop = iter(items), SimpleQueue(), threading.Event()
+    taking = threading.Lock()
+
+    def serve() -> None:
+        try:
+            while not stop.is_set():
+                with taking:
+                    item = next(waiting, stop)
+                if item is stop:
+                    break
+                results.put(work(item))
+            results.put(None)
+        except BaseException as error:
+            results.put(error)
+        finally:
+            _running.discard(threading.current_thread())
+
+    # Daemons, since others would keep the interpreter from ending until their chunks are done, without a word.
+    threads = [threading.Thread(target=serve, name=f"jaxgen-{number}", daemon=True) for number in range(workers)]
+    _running.update(threads)
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in threads:
+            while (result := results.get()) is not None:
+                if isinstance(result, BaseException):
+                    raise result
+                advance(result)
+    finally:
+        stop.set()
+
+
+@atexit.register
+def _let_chunks_end() -> None:
+    """Waits for chunks that still run when the interpreter ends: returning to one that is gone, they would abort it."""
+    left = [thread for thread in _running if thread.is_alive()]
+    if not left or _in_use_by != os.getpid():
+        return
+    try:
+        print(
+            f"jaxgen: chunks in progress ({len(left)}) will end first; press Ctrl-C to leave at once",
+            file=sys.stderr,
+            flush=True,
+        )
+        for thread in left:
+            thread.join()
+    except (KeyboardInterrupt, OSError, ValueError):  # also where standard error is closed
+        os._exit(130)
