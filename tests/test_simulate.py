@@ -176,22 +176,18 @@ def test_fpe_in_the_papers_table():
 
 
 BAD = [
-    (0, 5, 3, 0.5, 1.0),
-    (2, 0, 3, 0.5, 1.0),
-    (2, 5, 0, 0.5, 1.0),
-    (2, 5, 3, 1.0, 1.0),
-    (2, 5, 3, -1.0, 1.0),
-    (2, 5, 3, math.nan, 1.0),
-    (2, 5, 3, 0.5, -1.0),
+    ("sets", (0, 5, 3, 0.5, 1.0)),
+    ("n", (2, 0, 3, 0.5, 1.0)),
+    ("d", (2, 5, 0, 0.5, 1.0)),
+    ("rho", (2, 5, 3, 1.0, 1.0)),
+    ("rho", (2, 5, 3, -1.0, 1.0)),
+    ("rho", (2, 5, 3, math.nan, 1.0)),
+    ("noise", (2, 5, 3, 0.5, -1.0)),
 ]
 
 
-@pytest.mark.parametrize("arguments", BAD, ids=str)
-def test_what_is_out_of_range_is_named(arguments, own_messages):
-    sets, n, d, rho, noise = arguments
-    with pytest.raises(
-        ValueError,
-        match=rf"expected sets, n and d of at least 1, .* got sets={sets}, n={n}, d={d}, rho={rho}, "
-        rf"noise={noise}; correct the one",
-    ):
+@pytest.mark.parametrize(("name", "arguments"), BAD, ids=str)
+def test_what_is_out_of_range_is_named(name, arguments, own_messages):
+    value = arguments[("sets", "n", "d", "rho", "noise").index(name)]
+    with pytest.raises(ValueError, match=f"expected .*{name} to be a .*number .*, got {value}; give such a number"):
         simulate.linear_ar(KEY, *arguments)

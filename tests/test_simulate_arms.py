@@ -397,11 +397,11 @@ def test_targets_of_any_number_of_cases_have_the_shape_of_the_cases(family):
 # What is refused
 
 BAD = [
-    ({"inputs": 9}, "inputs of 8 or 32", "inputs=9"),
-    ({"linearity": "x"}, '"f" (fairly linear) or "n" (non-linear)', "linearity='x'"),
-    ({"noise": "l"}, '"m" (medium) or "h" (high)', "noise='l'"),
-    ({"n": 0}, "expected n and sets of at least 1", "n=0"),
-    ({"sets": 0}, "expected n and sets of at least 1", "sets=0"),
+    ({"inputs": 9}, "inputs to be one of 8, 32", "got 9"),
+    ({"linearity": "x"}, 'linearity ("f" fairly linear, "n" non-linear) to be one of', "got 'x'"),
+    ({"noise": "l"}, 'noise ("m" medium, "h" high) to be one of', "got 'l'"),
+    ({"n": 0}, "expected n to be a whole number of at least 1", "got 0"),
+    ({"sets": 0}, "expected sets to be a whole number of at least 1", "got 0"),
     ({"key": 3}, "expected one random key, got the integer 3", "jax.random.key(3)"),
 ]
 

@@ -440,16 +440,13 @@ BAD = [(16, "n", "m"), (0, "n", "m"), (8, "x", "m"), (8, "n", "l"), (32, "nm", "
 
 @pytest.mark.parametrize(("inputs", "linearity", "noise"), BAD)
 def test_what_is_no_member_of_the_family_is_named(inputs, linearity, noise, own_messages):
-    with pytest.raises(
-        ValueError,
-        match=rf"expected inputs of 8 or 32, .* got inputs={inputs}, linearity='{linearity}', noise='{noise}'; choose",
-    ):
+    with pytest.raises(ValueError, match=r"expected (inputs|linearity|noise).* to be one of .*, got .*; choose"):
         simulate.bank(KEY, 5, inputs, linearity, noise)
 
 
 @pytest.mark.parametrize(("n", "sets"), [(0, None), (5, 0)])
 def test_no_cases_are_named(n, sets, own_messages):
-    with pytest.raises(ValueError, match=rf"expected n and sets of at least 1, got n={n} and sets={sets}; ask"):
+    with pytest.raises(ValueError, match="expected (n|sets) to be a whole number of at least 1, got 0; give"):
         simulate.bank(KEY, n, sets=sets)
 
 

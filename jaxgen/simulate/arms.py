@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxgen.simulate.simulation import Simulator
+from jaxgen.simulate.simulation import Simulator, as_inputs
 from jaxgen.types import Key
 
 _BATCH = 4096
@@ -67,7 +67,7 @@ def _batched(
 
 
 def uniform(key: Key, shape: tuple[int, ...], dtype: np.dtype) -> Float[Array, "..."]:
-    """Uniform numbers of mean 0 and variance 1, an array [*shape]."""
+    """Uniform numbers of mean 0 and variance 1, between -sqrt(3) and sqrt(3), an array [*shape]."""
     return jax.random.uniform(key, shape, dtype, -np.sqrt(3.0), np.sqrt(3.0))
 
 
@@ -77,13 +77,9 @@ def targets(
     """Noise-free targets [*N] of given inputs [*N, D], in double precision.
 
     Raises:
-      ValueError: neither 8 nor 32 inputs, or no case.
+      ValueError: neither 8 nor 32 inputs, no case, or no real numbers.
     """
-    if np.ndim(x) == 0 or np.size(x) == 0 or np.shape(x)[-1] not in (8, 32):
-        raise ValueError(
-            "expected x [..., D] with D of 8 or 32 inputs and at least one case, got "
-            f"{list(np.shape(x))}; give every case all inputs of the family"
-        )
+    inputs = as_inputs(x)
     with jax.enable_x64(True):
-        flat = jnp.asarray(np.asarray(x, np.float64).reshape(-1, np.shape(x)[-1]))
-        return np.asarray(over_cases(target, flat)).reshape(np.shape(x)[:-1])
+        flat = jnp.asarray(inputs.reshape(-1, inputs.shape[-1]))
+        return np.asarray(over_cases(target, flat)).reshape(inputs.shape[:-1])

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgen.simulate import arms
-from jaxgen.simulate.simulation import Simulation, require
+from jaxgen.simulate.simulation import Simulation, kind_of
 from jaxgen.types import Key
 
 _TWIST = np.array([np.pi / 2, 0, -np.pi / 2, np.pi / 2, -np.pi / 2, 0, np.pi, 0])
@@ -62,9 +62,10 @@ def kin(
       Simulation with x [*Q, N, D] and y [*Q, N, 1].
     Raises:
       TypeError: the key is no typed key.
-      ValueError: no such data set, or a count below 1.
+      ValueError: no such data set, or a count that is no whole number of at least 1.
+      MemoryError: so many cases would not fit into memory.
     """
-    kind = require(inputs, linearity, noise)
+    kind = kind_of(inputs, linearity, noise)
     arm = _arm(kind)
     return arm.simulator.run(key, f"kin-{kind}" + "-like" * (inputs == 32), arm.names, "y", n, sets)
 
@@ -78,7 +79,7 @@ def kin_target(x: Float[np.ndarray, "*N D"]) -> Float[np.ndarray, "*N"]:
     Returns:
       Distances in metres, [*N].
     Raises:
-      ValueError: neither 8 nor 32 inputs, or no case.
+      ValueError: neither 8 nor 32 inputs, no case, or no real numbers.
     """
     return arms.targets(_distance, x)
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxgen.simulate import arms
-from jaxgen.simulate.simulation import Simulation, require
+from jaxgen.simulate.simulation import Simulation, kind_of
 from jaxgen.types import Key
 
 # The Puma 560 of Corke's Robotics Toolbox (standard Denavit-Hartenberg frames; metres, kilogrammes, seconds).
@@ -83,9 +83,10 @@ def pumadyn(
       Simulation with x [*Q, N, D] and y [*Q, N, 1].
     Raises:
       TypeError: the key is no typed key.
-      ValueError: no such data set, or a count below 1.
+      ValueError: no such data set, or a count that is no whole number of at least 1.
+      MemoryError: so many cases would not fit into memory.
     """
-    kind = require(inputs, linearity, noise)
+    kind = kind_of(inputs, linearity, noise)
     arm = _arm(kind)
     return arm.simulator.run(key, f"pumadyn-{kind}", arm.names, "thetadd3" if inputs == 8 else "thetadd6", n, sets)
 
@@ -99,7 +100,7 @@ def pumadyn_target(x: Float[np.ndarray, "*N D"]) -> Float[np.ndarray, "*N"]:
     Returns:
       Acceleration of joint 3 (8 inputs) or 6 (32 inputs), radians per second squared, [*N].
     Raises:
-      ValueError: neither 8 nor 32 inputs, or no case.
+      ValueError: neither 8 nor 32 inputs, no case, or no real numbers.
     """
     return arms.targets(_target, x)
 
@@ -107,8 +108,9 @@ def pumadyn_target(x: Float[np.ndarray, "*N D"]) -> Float[np.ndarray, "*N"]:
 def _target(x: Float[Array, " D"]) -> Float[Array, ""]:
     """The acceleration that is the target of one case."""
     if x.shape == (8,):
-        one = jnp.ones(6)
-        return _accelerations(_padded(x[:3], 0.0), _padded(x[3:6], 0.0), _padded(x[6:], 0.0), one, one, one)[2]
+        as_built = jnp.ones(6)
+        moved = (_padded(x[:3], 0.0), _padded(x[3:6], 0.0), _padded(x[6:], 0.0))
+        return _accelerations(*moved, as_built, as_built, as_built)[2]
     tau, dm, da, db = jnp.reshape(x[12:], (4, 5))
     return _accelerations(x[:6], x[6:12], _padded(tau, 0.0), _padded(dm, 1.0), _padded(da, 1.0), _padded(db, 1.0))[5]
 
@@ -135,6 +137,10 @@ def _dynamics(
 ) -> tuple[Float[Array, "6 6"], Float[Array, "6"]]:
     """Inertia matrix of the links, and their torques at zero joint accelerations: Newton's and Euler's laws in the
     frame of the base, by Jacobians.
+
+    M = sum_k m_k J_k' J_k + A_k' I_k A_k, with J_k and A_k the derivatives of the velocity of link k's centre of mass
+    and of its angular velocity by the joint velocities, [3, 6] each; the bias is sum_k J_k' (m_k a_k) + A_k' (I_k
+    omegad_k + omega_k x I_k omega_k). Gravity is an acceleration of the base upwards.
     """
     frames = _frames(theta, da)
     turn, axis, start, step = frames[1:, :3], frames[:-1, 2], frames[:-1, 3], frames[1:, 3] - frames[:-1, 3]
@@ -157,15 +163,20 @@ def _dynamics(
 
 
 def _frames(theta: Float[Array, "6"], da: Float[Array, "6"]) -> Float[Array, "7 4 3"]:
-    """The base and the end of every link: its three axes, and where it is."""
-    c, s, zero, one = jnp.cos(theta), jnp.sin(theta), jnp.zeros(6), jnp.ones(6)
+    """The base and the end of every link: its three axes, and where it is.
+
+    Each frame is a matrix [4, 3] with the axes x, y, z and the origin as rows, in coordinates of the base. That of the
+    end of a link is the product of the link's own matrix and the frame of the end before, because its rows mix the
+    rows there (standard Denavit-Hartenberg convention).
+    """
+    c, s, zero, unit = jnp.cos(theta), jnp.sin(theta), jnp.zeros(6), jnp.ones(6)
     ca, sa, a, d = (
         jnp.asarray(np.cos(_TWIST)),
         jnp.asarray(np.sin(_TWIST)),
         jnp.asarray(_LENGTH) * da,
         jnp.asarray(_OFFSET),
     )
-    rows = ((c, s, zero, zero), (-ca * s, ca * c, sa, zero), (sa * s, -sa * c, ca, zero), (a * c, a * s, d, one))
+    rows = ((c, s, zero, zero), (-ca * s, ca * c, sa, zero), (sa * s, -sa * c, ca, zero), (a * c, a * s, d, unit))
     links = jnp.stack([jnp.stack(row, 1) for row in rows], 1)
     base = jnp.eye(4, 3)
 
