@@ -468,18 +468,22 @@ SENTENCES = {
     "unknown units": (
         Normalised(FIT, how="median"),
         ValueError,
-        "how among delve, standard, none, got 'median'; choose one of them",
+        "how to be one of 'delve', 'standard', 'none', got 'median'; choose one of these",
     ),
     "no learner inside": (
         Normalised(),
         TypeError,
-        r"expected Normalised to hold a learner, got None; write for example Normalised\(learn.Descent\(\)\)",
+        r"expected Normalised to hold a learner with the methods fit and predict, got None; make one, for example",
     ),
-    "a class inside": (Ensemble(Descent), TypeError, r"expected Ensemble to hold a learner, got <class .*Descent'>"),
+    "a class inside": (
+        Ensemble(Descent),
+        TypeError,
+        r"Ensemble to hold a learner, got the class Descent; write Descent\(\)",
+    ),
     "what the learner inside refuses": (
         Normalised(Ensemble(EarlyStopped(Descent(rate=0.0)))),
         ValueError,
-        r"a rate above 0, got 0.0",
+        r"the rate to be a finite number above 0, got 0.0",
     ),
     "no saved networks": (
         EarlyStopped(learn.LeastSquares()),
@@ -496,34 +500,34 @@ SENTENCES = {
         TypeError,
         "a learner that saves networks while it trains, got Augmented",
     ),
-    "one fold": (EarlyStopped(FIT, folds=1), ValueError, "at least 2 folds, got 1; give share=0.25 for a single split"),
+    "one fold": (EarlyStopped(FIT, folds=1), ValueError, "at least 2, got 1; give share=0.25 for a single split"),
     "a floor of 0": (
         learn.Scaled(FIT, floor=0.0),
         ValueError,
-        "a floor above 0 and at most 1, got 0.0; Neal 1998 uses 0.01",
+        "the floor of Scaled to be a number above 0 and of at most 1, got 0.0; Neal 1998 uses 0.01",
     ),
     "more members than folds": (
         EarlyStopped(FIT, folds=3, members=4),
         ValueError,
-        "between 1 and 3 members, got 4 in .*; leave it out to train one a fold",
+        r"members of EarlyStopped to be a whole number from 1 to 3 \(one for each split\), got 4",
     ),
-    "no members": (EarlyStopped(FIT, members=0), ValueError, "between 1 and 4 members, got 0"),
-    "two members of one split": (EarlyStopped(FIT, share=0.3, members=2), ValueError, "between 1 and 1 members, got 2"),
+    "no members": (EarlyStopped(FIT, members=0), ValueError, r"from 1 to 4 \(one for each split\), got 0"),
+    "two members of one split": (EarlyStopped(FIT, share=0.3, members=2), ValueError, "from 1 to 1 .*, got 2"),
     "share of nothing": (
         EarlyStopped(FIT, share=0.0),
         ValueError,
-        "a share between 0 and 1, got 0.0; it is the share of the training cases that validates",
+        "a number above 0 and below 1, got 0.0; it is the share of the training cases that validates",
     ),
-    "share of all": (EarlyStopped(FIT, share=1.0), ValueError, "a share between 0 and 1, got 1.0"),
+    "share of all": (EarlyStopped(FIT, share=1.0), ValueError, "a number above 0 and below 1, got 1.0"),
     "negative patience": (
         EarlyStopped(FIT, patience=-1.0),
         ValueError,
-        "a patience of at least 0 iterations and a stretch of at least 1, got -1.0 and 1.0; see EarlyStopped",
+        "the patience of EarlyStopped to be a finite number of at least 0, got -1.0; it is in iterations",
     ),
     "stretch below 1": (
         EarlyStopped(FIT, patience=1.0, stretch=0.5),
         ValueError,
-        "a stretch of at least 1, got 1.0 and 0.5",
+        "the stretch of EarlyStopped to be a finite number of at least 1, got 0.5",
     ),
     "more folds than cases": (
         EarlyStopped(FIT, folds=14),
@@ -533,12 +537,12 @@ SENTENCES = {
     "an ensemble of none": (
         Ensemble(FIT, members=0),
         ValueError,
-        "at least 1 member, got 0; give the size of the ensemble",
+        "the members of Ensemble to be a whole number of at least 1, got 0",
     ),
     "no copies": (
         Augmented(FIT, augment=jittered, copies=0),
         ValueError,
-        "at least 1 copy, got 0; use the learner inside without Augmented",
+        "the copies of Augmented to be a whole number of at least 1, got 0; use the learner inside without",
     ),
     "a copy of another shape": (
         Augmented(FIT, augment=lambda key, x, y: (x[:2], y)),

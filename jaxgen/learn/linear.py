@@ -9,7 +9,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.types import Data, Key, Learner, Minimum, Plan
+from jaxgen.learn.scale import binary_unit
+from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Plan
+from jaxgen.types.numbers import require_flag, require_number
 
 _UNROLL = 16
 """Up to this many unknowns, systems are eliminated by unrolled code with the rows on the last axis."""
@@ -21,6 +23,20 @@ class LinearFit(NamedTuple):
     weights: Float[Array, "*R D K"]
     intercept: Float[Array, "*R K"]
     deficient: Bool[Array, "*R"]
+
+
+class _Refined(NamedTuple):
+    """Solutions of R rows in the coordinates of the basis, and the last corrections of them; [p, K, R] each."""
+
+    solution: Float[Array, "p K R"]
+    correction: Float[Array, "p K R"]
+
+
+class _Basis(NamedTuple):
+    """Gram-Schmidt after some columns: the orthonormal vectors so far [p, n], and the triangle [p, p]."""
+
+    vectors: Float[Array, "p n"]
+    triangle: Float[Array, "p p"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +62,7 @@ class LeastSquares(Learner):
     minimum_norm: bool = False
 
     shares_rows: ClassVar[bool] = True
+    precise: ClassVar[bool] = True
     failures: ClassVar[tuple[str, ...]] = (
         "the inputs of its training cases are linearly dependent, so the weights are not determined "
         "(drop columns, use ridge > 0, or minimum_norm=True)",
@@ -55,10 +72,12 @@ class LeastSquares(Learner):
         """Refuses a plan with fewer training cases than coefficients, unless the learner can do with fewer.
 
         Raises:
-          ValueError: a row has fewer distinct training cases than coefficients, or the ridge is negative.
+          ValueError: a row has fewer distinct training cases than coefficients, the ridge is negative, or a setting is
+            of another kind.
         """
-        if not self.ridge >= 0:
-            raise ValueError(f"expected a ridge of at least 0, got {self.ridge}; give 0 for none")
+        require_number("the ridge", self.ridge, least=0, advice="give 0 for none")
+        require_flag("intercept", self.intercept)
+        require_flag("minimum_norm", self.minimum_norm)
         needed = data.d + self.intercept
         fewest = int(plan.train_cases.min())
         if fewest < needed and not self.ridge and not self.minimum_norm:
@@ -89,19 +108,21 @@ class LeastSquares(Learner):
             basis, triangle, deficient = _orthonormal(jnp.concatenate([design, self._penalty(scale)]))
             cases, penalty = basis[: len(x)], basis[len(x) :]
             solve = _eliminated(cases, penalty, w) if left_out is None else _downdated(cases, w, left_out)
+            unit = binary_unit(jnp.max(jnp.abs(y)))
 
-            def refine(_, state):
-                solution, _ = state
-                residual = (y[:, :, None] - jnp.einsum("np,pkr->nkr", cases, solution)) * w.T[:, None, :]
+            def refine(_, state: _Refined) -> _Refined:
+                residual = (y[:, :, None] - jnp.einsum("np,pkr->nkr", cases, state.solution)) * w.T[:, None, :]
                 gradient = jnp.einsum("np,nkr->pkr", cases, residual) - jnp.einsum(
-                    "qp,qkr->pkr", penalty, jnp.einsum("qp,pkr->qkr", penalty, solution)
+                    "qp,qkr->pkr", penalty, jnp.einsum("qp,pkr->qkr", penalty, state.solution)
                 )
                 correction = solve(gradient)
-                return solution + correction, correction
+                return _Refined(state.solution + correction, correction)
 
-            start = jnp.zeros((basis.shape[1], y.shape[1], len(w)), x.dtype)
-            solution, correction = lax.fori_loop(0, 2, refine, (start, start))
-            size, moved = (jnp.sum(jnp.square(v), axis=(0, 1)) for v in (solution, correction))
+            # The first round solves, the second corrects: it moves a solution that can be trusted by less than the
+            # root of the rounding, so the error that is left is a rounding.
+            nothing = jnp.zeros((basis.shape[1], y.shape[1], len(w)), x.dtype)
+            solution, correction = lax.fori_loop(0, 2, refine, _Refined(nothing, nothing))
+            size, moved = (jnp.sum(jnp.square(v / unit), axis=(0, 1)) for v in (solution, correction))
             trusted = (moved <= jnp.finfo(x.dtype).eps * size) & ~deficient
             coefficients = _back_substitute(triangle, solution) / scale[:, None, None]
         return self._split(jnp.moveaxis(coefficients, -1, 0), jnp.zeros(len(w), bool)), trusted
@@ -130,6 +151,26 @@ class LeastSquares(Learner):
             )
 
         return free, lambda free: params._replace(**free), cost
+
+    @property
+    def in_any_units(self) -> bool:
+        """Whether the fit is the same whatever the origins and units of inputs and targets: a ridge and a least norm
+        depend on units, a model without a constant term on origins.
+        """
+        return self.intercept and not self.ridge and not self.minimum_norm
+
+    @staticmethod
+    def in_units(
+        params: LinearFit,
+        x_centre: Float[Array, " D"],
+        x_scale: Float[Array, " D"],
+        y_centre: Float[Array, " K"],
+        y_scale: Float[Array, " K"],
+    ) -> LinearFit:
+        """The same model for inputs and targets that have been centred and divided by a scale."""
+        at_centre = jnp.matmul(x_centre, params.weights, precision="highest") + params.intercept
+        weights = params.weights * x_scale[:, None] / y_scale[None]
+        return LinearFit(weights, (at_centre - y_centre) / y_scale, params.deficient)
 
     def _design(self, x: Float[Array, "n D"]) -> tuple[Float[Array, "n p"], Float[Array, " p"]]:
         """Columns of the model, each scaled to a largest value of 1, and those scales."""
@@ -175,6 +216,9 @@ class LeastSquares(Learner):
 class Mean(Learner):
     """The weighted mean of the training targets, whatever the inputs: the model with an intercept only."""
 
+    predicts: ClassVar[str] = "means"
+    freedom: ClassVar[Freedom] = Freedom(x_shift=True, x_scale=True, y_shift=True, y_scale=True)
+
     def fit(
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
     ) -> Float[Array, " K"]:
@@ -211,18 +255,18 @@ def _orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Arr
         return basis[:n], triangle, _dependent(a, jnp.diagonal(triangle))
     columns = a.T
 
-    def add(k, state):
-        basis, triangle = state
-        first = basis @ columns[k]
-        rest = columns[k] - first @ basis
-        second = basis @ rest
-        rest = rest - second @ basis
+    def add(k, state: _Basis) -> _Basis:
+        first = state.vectors @ columns[k]
+        rest = columns[k] - first @ state.vectors
+        second = state.vectors @ rest
+        rest = rest - second @ state.vectors
         length = jnp.sqrt(jnp.sum(jnp.square(rest)))
-        unit = rest / jnp.where(length > 0, length, 1)
-        return basis.at[k].set(unit), triangle.at[:, k].set(first + second).at[k, k].set(length)
+        vector = rest / jnp.where(length > 0, length, 1)
+        triangle = state.triangle.at[:, k].set(first + second).at[k, k].set(length)
+        return _Basis(state.vectors.at[k].set(vector), triangle)
 
-    basis, triangle = lax.fori_loop(0, p, add, (jnp.zeros_like(columns), jnp.zeros((p, p), a.dtype)))
-    return basis.T, triangle, _dependent(a, jnp.diagonal(triangle))
+    vectors, triangle = lax.fori_loop(0, p, add, _Basis(jnp.zeros_like(columns), jnp.zeros((p, p), a.dtype)))
+    return vectors.T, triangle, _dependent(a, jnp.diagonal(triangle))
 
 
 def _dependent(a: Float[Array, "n p"], lengths: Float[Array, " p"]) -> Bool[Array, ""]:

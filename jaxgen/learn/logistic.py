@@ -12,12 +12,18 @@ from jaxtyping import Array, Bool, Float, Int
 from scipy.linalg import helmert
 
 from jaxgen.types import Data, Key, Learner, Minimum, Plan
+from jaxgen.types.numbers import require, require_flag, require_number
 
 _WITHOUT_LAPACK = 64
 """Up to this many unknowns, Newton's equations are eliminated in a loop instead of by LAPACK, which must run alone
 (see `assess`).
 """
 _HALVINGS = 30
+"""Halvings of a step before it is given up: 1e-9 of a step changes nothing that single precision shows."""
+
+MOST_STEPS = 2**31 - 1
+"""Steps are counted in 32 bits."""
+
 _ROUNDINGS = 32
 """A pivot of Newton's equations below this many roundings of the largest diagonal element is taken as 0."""
 _NOT_CONVERGED, _SEPARABLE, _ONE_SIDED, _DEPENDENT = 1, 2, 3, 4
@@ -79,6 +85,7 @@ class Logistic(Learner):
     steps: int = 50
 
     classifies: ClassVar[bool] = True
+    predicts: ClassVar[str] = "probabilities"
     failures: ClassVar[tuple[str, ...]] = (
         "Newton's method did not converge (raise steps, or use ridge > 0)",
         "its training cases are separable by their inputs (or close to it), so the weights grow "
@@ -93,13 +100,12 @@ class Logistic(Learner):
         """Refuses targets that are not classes.
 
         Raises:
-          ValueError: a target is neither 0 nor 1, or the K >= 2 targets of a case do not add up to 1; or the ridge
-            is negative, or there is no step to take.
+          ValueError: a target is neither 0 nor 1, or the K >= 2 targets of a case do not add up to 1; the ridge is
+            negative, there is no step to take, or a setting is of another kind.
         """
-        if not (self.ridge >= 0 and math.isfinite(self.ridge)):
-            raise ValueError(f"expected a finite ridge of at least 0, got {self.ridge}; give 0 for none")
-        if self.steps < 1:
-            raise ValueError(f"expected at least 1 Newton step, got {self.steps}; leave steps out for 50")
+        require_number("the ridge", self.ridge, least=0, advice="give 0 for none")
+        require_flag("intercept", self.intercept)
+        require("the Newton steps", self.steps, 1, MOST_STEPS, advice="leave steps out for 50")
         other = np.argwhere((data.y != 0) & (data.y != 1))
         if len(other):
             where = tuple(int(i) for i in other[0])

@@ -1,14 +1,16 @@
 """Nearest neighbours, their number chosen by leave-one-out."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxgen.types import Data, Key, Learner, Plan
+from jaxgen.learn.scale import binary_unit
+from jaxgen.types import Data, Freedom, Key, Learner, Plan
+from jaxgen.types.numbers import require
 
 _AT_A_TIME = 256
 """Cases that look for their neighbours at a time: their distances stay in the cache of a core."""
@@ -24,6 +26,17 @@ class NeighboursFit(NamedTuple):
     w: Float[Array, "*S n"]
     k: Int[Array, "*S"]
     error: Float[Array, "*S"]
+
+
+class _Asked(NamedTuple):
+    """Choosing k: of every case the place [n] in its list of neighbours and the sum [n, K] of the targets of the first
+    k; the best k so far [], and its error [].
+    """
+
+    place: Int[Array, " n"]
+    sums: Float[Array, "n K"]
+    best: Int[Array, ""]
+    least: Float[Array, ""]
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,6 +56,10 @@ class Neighbours(Learner):
 
     k: int | None = None
 
+    predicts: ClassVar[str] = "means"
+    freedom: ClassVar[Freedom] = Freedom(x_shift=True, y_shift=True)
+    """Not the units: all inputs share one distance, and `diagnose` tells an error in the squared unit of y."""
+
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> NeighboursFit:
         """The training cases and the number of neighbours; `key` is not used."""
         used = (w > 0)[:, None]
@@ -53,7 +70,8 @@ class Neighbours(Learner):
 
     def predict(self, params: NeighboursFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean targets of the neighbours, in the units of y."""
-        return lax.map(lambda case: _mean_of_nearest(params, case), x, batch_size=_AT_A_TIME)
+        unit = _unit(params.x)
+        return lax.map(lambda case: _mean_of_nearest(params, unit, case), x, batch_size=_AT_A_TIME)
 
     def diagnose(self, params: NeighboursFit) -> dict[str, Array]:
         """The number of neighbours and the leave-one-out loss, each []."""
@@ -63,11 +81,12 @@ class Neighbours(Learner):
         """Refuses a number of neighbours that there are not.
 
         Raises:
-          ValueError: k is below 1 or above the training cases of some row, or there is nothing to leave out.
+          ValueError: k is no whole number, below 1 or above the training cases of some row, or there is nothing to
+            leave out.
         """
+        if self.k is not None:
+            require("the number k of neighbours", self.k, 1, advice="leave k out to have it chosen")
         fewest, least = int(plan.train_sizes.min()), 2 if self.k is None else self.k
-        if self.k is not None and self.k < 1:
-            raise ValueError(f"expected at least 1 neighbour, got k={self.k}; leave k out to have it chosen")
         if fewest < least:
             raise ValueError(
                 f"expected at least {least} training cases for {self}, got {fewest} in {plan.scheme}; "
@@ -75,66 +94,85 @@ class Neighbours(Learner):
             )
 
 
-def _mean_of_nearest(params: NeighboursFit, case: Float[Array, " D"]) -> Float[Array, " K"]:
+def _mean_of_nearest(params: NeighboursFit, unit: Float[Array, ""], case: Float[Array, " D"]) -> Float[Array, " K"]:
     """Mean target of the k nearest training cases of one case."""
-    far = _distances(params.x, params.w, case)
+    far = _distances(params.x, params.w, case, unit)
     k = params.k.astype(far.dtype)
-    edge = _edge(far, params.w, k)
+    edge = _kth_smallest(far, params.w, k)
     inside, at_edge = jnp.where(far < edge, params.w, 0), jnp.where(far == edge, params.w, 0)
     counted = inside + at_edge * ((k - jnp.sum(inside)) / jnp.sum(at_edge))
     return jnp.sum(counted[:, None] * params.y, axis=0) / k
 
 
-def _distances(x: Float[Array, "n D"], w: Float[Array, " n"], case: Float[Array, " D"]) -> Float[Array, " n"]:
-    """Squared distances of the training cases from a case; infinite for those of weight 0."""
-    return jnp.where(w > 0, jnp.sum(jnp.square(x - case[None]), axis=1), jnp.inf)
+def _unit(x: Float[Array, "n D"]) -> Float[Array, ""]:
+    """The unit in which distances of cases are squared."""
+    return binary_unit(jnp.max(jnp.abs(x)))
 
 
-def _edge(far: Float[Array, " n"], w: Float[Array, " n"], k: Float[Array, ""]) -> Float[Array, ""]:
-    """The k-th smallest distance of cases repeated by their weights, found bit by bit: numbers from 0 are in the order
-    of their bits.
+def _distances(
+    x: Float[Array, "n D"], w: Float[Array, " n"], case: Float[Array, " D"], unit: Float[Array, ""]
+) -> Float[Array, " n"]:
+    """Squared distances of the training cases from a case, in a unit; infinite for those of weight 0."""
+    return jnp.where(w > 0, jnp.sum(jnp.square((x - case[None]) / unit), axis=1), jnp.inf)
+
+
+def _kth_smallest(values: Float[Array, " n"], w: Float[Array, " n"], k: Float[Array, ""]) -> Float[Array, ""]:
+    """The k-th smallest of numbers from 0, each repeated by its weight.
+
+    It is found bit by bit, the highest first: numbers of floating point from 0 are in the order of their bits read as
+    whole numbers, and a bit is set unless k of the numbers lie below what that makes. So 31 passes over the numbers
+    replace a sorting, which is slower and cannot be vectorised over cases.
     """
-    bits = jnp.finfo(far.dtype).bits
+    bits = jnp.finfo(values.dtype).bits
     whole = jnp.uint32 if bits == 32 else jnp.uint64
-    pattern = lax.bitcast_convert_type(far, whole)
+    pattern = lax.bitcast_convert_type(values, whole)
 
-    def lower(place, found):
-        """Sets the next bit unless so many cases lie below it already."""
-        tried = found | (jnp.ones((), whole) << (bits - 2 - place).astype(whole))
-        return jnp.where(jnp.sum(jnp.where(pattern < tried, w, 0)) < k, tried, found)
+    def next_bit(place, prefix):
+        longer = prefix | (jnp.ones((), whole) << (bits - 2 - place).astype(whole))
+        return jnp.where(jnp.sum(jnp.where(pattern < longer, w, 0)) < k, longer, prefix)
 
-    return lax.bitcast_convert_type(lax.fori_loop(0, bits - 1, lower, jnp.zeros((), whole)), far.dtype)
+    return lax.bitcast_convert_type(lax.fori_loop(0, bits - 1, next_bit, jnp.zeros((), whole)), values.dtype)
 
 
 def _by_leave_one_out(
     x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
 ) -> tuple[Int[Array, ""], Float[Array, ""]]:
     """The number of neighbours with the least mean squared leave-one-out loss, and that loss."""
-    values, below = jax.vmap(lambda i: _ranked(x, y, jnp.maximum(w.at[i].add(-1), 0), x[i]))(jnp.arange(len(w)))
+    unit, unit_y = _unit(x), binary_unit(jnp.max(jnp.abs(y)))
+    y = y / unit_y
+
+    def neighbours(case):
+        return _ranked(x, y, jnp.maximum(w.at[case].add(-1), 0), x[case], unit)
+
+    values, below = jax.vmap(neighbours)(jnp.arange(len(w)))
     total = jnp.sum(w)
 
-    def add(k, state):
+    def add(k, state: _Asked) -> _Asked:
         """The k-th neighbour of every case joins the others."""
-        place, sums, best, least = state
-        passed = jnp.take_along_axis(below, place[:, None], axis=1)[:, 0] < k.astype(x.dtype)
-        place = jnp.where(passed, place + 1, place)
-        sums = sums + jnp.take_along_axis(values, place[:, None, None], axis=1)[:, 0]
+        passed = jnp.take_along_axis(below, state.place[:, None], axis=1)[:, 0] < k.astype(x.dtype)
+        place = jnp.where(passed, state.place + 1, state.place)
+        sums = state.sums + jnp.take_along_axis(values, place[:, None, None], axis=1)[:, 0]
         errors = jnp.where(w > 0, jnp.sum(jnp.square(y - sums / k.astype(x.dtype)), axis=1), 0)
         error = jnp.sum(w * errors) / total
-        better = error < least
-        return place, sums, jnp.where(better, k, best), jnp.where(better, error, least)
+        better = error < state.least
+        return _Asked(place, sums, jnp.where(better, k, state.best), jnp.where(better, error, state.least))
 
-    start = (jnp.zeros(len(w), jnp.int32), jnp.zeros_like(y), jnp.int32(1), jnp.asarray(jnp.inf, x.dtype))
-    return lax.fori_loop(1, total.astype(jnp.int32), add, start)[2:]
+    none = _Asked(jnp.zeros(len(w), jnp.int32), jnp.zeros_like(y), jnp.int32(1), jnp.asarray(jnp.inf, x.dtype))
+    chosen = lax.fori_loop(1, total.astype(jnp.int32), add, none)
+    return chosen.best, chosen.least * jnp.square(unit_y)
 
 
 def _ranked(
-    x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], case: Float[Array, " D"]
+    x: Float[Array, "n D"],
+    y: Float[Array, "n K"],
+    w: Float[Array, " n"],
+    case: Float[Array, " D"],
+    unit: Float[Array, ""],
 ) -> tuple[Float[Array, "n K"], Float[Array, " n"]]:
     """Targets [n, K] in the order of the distance from a case, equally distant ones replaced by their mean, and
     cumulated weights [n].
     """
-    far = _distances(x, w, case)
+    far = _distances(x, w, case, unit)
     order = jnp.argsort(far)
     far, w, y = far[order], w[order], y[order]
     below, sums = (jnp.concatenate([jnp.zeros_like(a[:1]), jnp.cumsum(a, axis=0)]) for a in (w, w[:, None] * y))

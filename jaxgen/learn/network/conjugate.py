@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from jaxgen.learn.network.iterative import Iterative, Steps, draws, in_any_row, prepare
 from jaxgen.types import Data, Key, Plan
+from jaxgen.types.numbers import require_number
 
 _DECREASE = 1e-4
 """Least decrease of the energy, as a share of what the slope at the beginning promises: c1 of Nocedal & Wright 2006,
@@ -132,17 +133,13 @@ class Conjugate(Iterative):
         Raises:
           ValueError: what was expected, what came, and what to do.
         """
-        if not _DECREASE < self.curvature < 0.5:
-            raise ValueError(
-                f"expected a curvature above {_DECREASE} and below 0.5, got {self.curvature} in {self}; "
-                "leave it out for 0.1"
-            )
+        require_number("the curvature", self.curvature, above=_DECREASE, below=0.5, advice="leave it out for 0.1")
+        super().check(data, plan)
         if draws(self.network):
             raise ValueError(
                 f"expected a network without dropout and noise, got {self.network}: "
                 "a line search needs one fixed function; leave them out, or use learn.Descent"
             )
-        super().check(data, plan)
 
 
 def _first(params: Vector, energy: Scalar, gradient: Vector) -> _State:

@@ -12,8 +12,12 @@ from jaxtyping import Array, Float, Int, PyTree
 from jaxgen.learn.network.iterative import Cases, Iterative, Steps, Trained, prepare
 from jaxgen.learn.network.nets import as_network
 from jaxgen.types import Data, Key, Plan
+from jaxgen.types.keys import stream
+from jaxgen.types.numbers import first_line, require, require_number, require_one_of, shown
 
 _RELEVANCE = ("none", "gradient", "correlation")
+
+_EXAMPLE = "write for example Optax('adam', learning_rate=0.001)"
 
 
 class Optax:
@@ -24,7 +28,7 @@ class Optax:
     are closures, equal ones are equal, compile once, and print as code that recreates them.
     """
 
-    def __init__(self, name: str, *args: Any, **kwargs: Any):
+    def __init__(self, name: str = "", *args: Any, **kwargs: Any):
         self.name, self.args, self.kwargs = name, args, tuple(sorted(kwargs.items()))
 
     def make(self) -> Any:
@@ -41,10 +45,9 @@ class Optax:
             return getattr(optax, self.name)(
                 *map(made, self.args), **{name: made(value) for name, value in self.kwargs}
             )
-        except (AttributeError, TypeError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(
-                f"expected a function of optax with its arguments, got {self} ({error}); "
-                "write for example Optax('adam', learning_rate=0.001)"
+                f"expected a function of optax with its arguments, got {self} ({first_line(error)}); {_EXAMPLE}"
             ) from None
 
     def _all(self) -> tuple[Any, ...]:
@@ -111,13 +114,14 @@ class Descent(Iterative):
         if start is None and self.relevance == "correlation":
             params = self._scaled(random, [jnp.sqrt(factor) for factor in factors])
         optimiser = self._optimiser(cases)
-        draws = jnp.cumsum(cases.w)
+        ends = jnp.cumsum(cases.w)
 
         def step(number, state):
             iteration_key = jax.random.fold_in(training_key, number)
-            used, share = (cases, 1.0) if self.batch is None else self._batch(iteration_key, cases, draws, self.batch)
+            batch_key, layers_key = (stream(iteration_key, name) for name in ("batch", "layers"))
+            used, share = (cases, 1.0) if self.batch is None else self._batch(batch_key, cases, ends, self.batch)
             error, gradient = jax.value_and_grad(self.energy)(
-                state.params, used, iteration_key if network.random else None, share
+                state.params, used, layers_key if network.random else None, share
             )
             moves, optimiser_state = optimiser.update(gradient, state.optimiser, state.params)
             moves = self._scaled(moves, self._factors(gradient) if self.relevance == "gradient" else factors)
@@ -148,31 +152,37 @@ class Descent(Iterative):
         Raises:
           ValueError: what was expected, what came, and what to do.
         """
-        if not self.rate > 0:
-            raise ValueError(
-                f"expected a rate above 0, got {self.rate} in {self}; Neal 1998 uses 0.1 on normalised data"
-            )
-        if self.batch is not None and self.batch < 1:
-            raise ValueError(
-                f"expected a batch of at least 1 case, got {self.batch} in {self}; leave it out to use all cases"
-            )
-        if self.relevance not in _RELEVANCE:
-            raise ValueError(
-                f"expected relevance among {', '.join(_RELEVANCE)}, got {self.relevance!r}; choose one of them"
-            )
+        require_number("the rate", self.rate, above=0, advice="Neal 1998 uses 0.1 on normalised data")
+        if self.batch is not None:
+            require("the cases of a batch", self.batch, 1, advice="leave batch out to use all cases")
+        require_one_of("relevance", self.relevance, _RELEVANCE)
+        super().check(data, plan)
         if self.relevance != "none" and not as_network(self.network).input_layers:
             raise ValueError(
                 f"expected an MLP for relevance={self.relevance!r}, got {type(self.network).__name__}, whose "
                 "input weights are not known; use learn.MLP, or relevance='none'"
             )
-        if isinstance(self.optimiser, Optax) and not (
-            hasattr(made := self.optimiser.make(), "init") and hasattr(made, "update")
-        ):
+        self._check_optimiser()
+
+    def _check_optimiser(self) -> None:
+        """Refuses what is no optimiser, or does not run."""
+        if self.optimiser is None:
+            return
+        if not isinstance(self.optimiser, Optax | optax.GradientTransformation):
+            raise TypeError(f"expected an optimiser as an Optax value, got {shown(self.optimiser)}; {_EXAMPLE}")
+        made = self.optimiser.make() if isinstance(self.optimiser, Optax) else self.optimiser
+        if not isinstance(made, optax.GradientTransformation):
             raise ValueError(
-                f"expected an optimiser of optax, got {self.optimiser}, which has no init and update; "
-                "write for example Optax('adam', learning_rate=0.001)"
+                f"expected an optimiser of optax, got {self.optimiser}, which has no init and update; {_EXAMPLE}"
             )
-        super().check(data, plan)
+        params = {"kernel": jax.ShapeDtypeStruct((2, 3), jnp.float32)}
+        try:
+            jax.eval_shape(lambda params: made.update(params, made.init(params), params), params)
+        except Exception as error:
+            raise ValueError(
+                f"expected an optimiser of optax that runs, got {first_line(error)} from {shown(self.optimiser)}; "
+                f"{_EXAMPLE}"
+            ) from error
 
     def _optimiser(self, cases: Cases) -> optax.GradientTransformation:
         """The optimiser of E."""
@@ -185,12 +195,15 @@ class Descent(Iterative):
             optax.stateless(lambda gradient, params: jax.tree.map(lambda g: g / jnp.sum(cases.w), gradient)), inner
         )
 
-    def _batch(self, key: Key, cases: Cases, draws: Float[Array, " n"], size: int) -> tuple[Cases, Float[Array, ""]]:
-        """Cases drawn in proportion to their weights, each of weight 1 now, and the share of all that they are."""
-        number = jax.random.randint(jax.random.fold_in(key, 0), (size,), 0, draws[-1].astype(jnp.int32))
-        index = jnp.searchsorted(draws, number.astype(draws.dtype), side="right")
+    def _batch(self, key: Key, cases: Cases, ends: Float[Array, " n"], size: int) -> tuple[Cases, Float[Array, ""]]:
+        """Cases drawn in proportion to their weights, each of weight 1 now, and the share of all that they are.
+
+        A case owns as many whole numbers as it weighs, up to its cumulated weight in `ends`; numbers are drawn.
+        """
+        number = jax.random.randint(key, (size,), 0, ends[-1].astype(jnp.int32))
+        index = jnp.searchsorted(ends, number.astype(ends.dtype), side="right")
         w = jnp.ones(size, cases.w.dtype)
-        return Cases(cases.x[:, index], cases.y[:, index], w), size / draws[-1]
+        return Cases(cases.x[:, index], cases.y[:, index], w), size / ends[-1]
 
     def _factors(self, gradient: PyTree) -> list[Float[Array, "*T D"]]:
         """Step factors of the inputs [D] in each layer that reads them, from the gradient of its weights [H, D]."""

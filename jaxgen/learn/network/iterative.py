@@ -12,11 +12,15 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from jaxgen.learn.network.nets import MLP, PerTask, as_network
-from jaxgen.learn.network.objectives import Objective, Penalty, as_objective
+from jaxgen.learn.network.nets import MLP, PerTask, as_network, check_network
+from jaxgen.learn.network.objectives import Objective, Penalty, as_objective, check_objective, check_penalty
 from jaxgen.types import Data, Key, Learner, Minimum, Params, Plan
+from jaxgen.types.numbers import require, require_number, shown
 
 _NETWORK = MLP()
+
+_MOST_STEPS = 2**31 - 1
+"""Iterations are counted in 32 bits."""
 
 
 class Trained(NamedTuple):
@@ -53,6 +57,28 @@ class Steps(NamedTuple):
     state: Any
     advance: Callable[[Any, Any, Any], Any]
     current: Callable[[Any, Any], Trained]
+
+
+class _Watch(NamedTuple):
+    """A training that is watched.
+
+    Attributes:
+      save: the number of the next save.
+      state: of the training.
+      best: the network with the least error so far.
+      least: that error; infinite before there is one.
+      iteration: its iteration; 0 before there is one.
+      errors: of the saves so far, [S]; NaN where there is none.
+      active: whether this training goes on; others that run together may.
+    """
+
+    save: Int[Array, ""]
+    state: Any
+    best: Params
+    least: Float[Array, ""]
+    iteration: Int[Array, ""]
+    errors: Float[Array, " S"]
+    active: Bool[Array, ""]
 
 
 class Cases(NamedTuple):
@@ -103,9 +129,14 @@ class Iterative(Learner):
         return as_objective(self.objective).classifies
 
     @property
+    def predicts(self) -> str:
+        """What the predictions are: probabilities for a cross-entropy, scores for a hinge, else numbers."""
+        return as_objective(self.objective).predicts
+
+    @property
     def raw_inputs(self) -> tuple[int, ...]:
         """Inputs that must come as they are in the data: the column of `PerTask`."""
-        column = getattr(self.network, "column", None)
+        column = self.network.column if isinstance(self.network, PerTask) else None
         return () if column is None else (column,)
 
     @property
@@ -125,6 +156,12 @@ class Iterative(Learner):
         """The network after the last iteration, from a random start or from given parameters."""
         state, advance, current = self.begin(key, x, y, w, start)
         return current(advance(state, 0, self.steps), self.steps)
+
+    def fit_from(
+        self, start: PyTree, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
+    ) -> Trained:
+        """The same as `fit(key, x, y, w, start)`."""
+        return self.fit(key, x, y, w, start)
 
     def path(
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None
@@ -165,7 +202,7 @@ class Iterative(Learner):
             lambda a: jnp.full(a.shape, jnp.nan if jnp.issubdtype(a.dtype, jnp.floating) else 0, a.dtype),
             jax.eval_shape(current, state, jnp.int32(0)),
         )
-        first = (
+        first = _Watch(
             jnp.int32(0),
             state,
             nothing,
@@ -175,27 +212,33 @@ class Iterative(Learner):
             jnp.bool_(True),
         )
 
-        def visit(loop):
-            save, state, best, least, iteration, errors, active = loop
-            state = advance(state, since[save], upto[save])
-            now = current(state, upto[save])
-            error = watch(now, upto[save])
+        def visit(loop: _Watch) -> _Watch:
+            state = advance(loop.state, since[loop.save], upto[loop.save])
+            now = current(state, upto[loop.save])
+            error = watch(now, upto[loop.save])
             error = jnp.where(jnp.isfinite(error), error, jnp.inf)
-            better = active & (error < least)
-            best = jax.tree.map(lambda new, old: jnp.where(better, new, old), now, best)._replace(
-                failed_step=now.failed_step
-            )
-            least, iteration = jnp.where(better, error, least), jnp.where(better, upto[save], iteration)
-            errors = errors.at[save].set(jnp.where(active, error, jnp.nan))
+            better = loop.active & (error < loop.least)
+            best = jax.tree.map(lambda new, old: jnp.where(better, new, old), now, loop.best)
+            iteration = jnp.where(better, upto[loop.save], loop.iteration)
+            errors = loop.errors.at[loop.save].set(jnp.where(loop.active, error, jnp.nan))
+            active = loop.active
             if patience is not None:
-                active = active & (upto[save].astype(x.dtype) <= stretch * iteration.astype(x.dtype) + patience)
-            return save + 1, state, best, least, iteration, errors, active
+                active = active & (upto[loop.save].astype(x.dtype) <= stretch * iteration.astype(x.dtype) + patience)
+            return _Watch(
+                loop.save + 1,
+                state,
+                best._replace(failed_step=now.failed_step),
+                jnp.where(better, error, loop.least),
+                iteration,
+                errors,
+                active,
+            )
 
-        def unfinished(loop):
-            return (loop[0] < len(upto)) & (True if patience is None else in_any_row(loop[-1]))
+        def unfinished(loop: _Watch):
+            return (loop.save < len(upto)) & (True if patience is None else in_any_row(loop.active))
 
-        _, _, best, _, iteration, errors, _ = lax.while_loop(unfinished, visit, first)
-        return Watched(best, errors, iteration)
+        end = lax.while_loop(unfinished, visit, first)
+        return Watched(end.best, end.errors, end.iteration)
 
     def begin(
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree
@@ -226,7 +269,8 @@ class Iterative(Learner):
             the cases.
         """
         network, objective = as_network(self.network), as_objective(self.objective)
-        if draws(self.network) or getattr(_inside(self.network), "batch_norm", False):
+        inside = _inside(self.network)
+        if draws(self.network) or (isinstance(inside, MLP) and inside.batch_norm):
             raise ValueError(
                 "expected a network without batch_norm, dropout and noise, whose error is a sum of one "
                 f"function over the cases, got {self.network}; leave them out, or resample"
@@ -255,18 +299,17 @@ class Iterative(Learner):
         Raises:
           ValueError: what was expected, what came, and what to do.
         """
-        if self.steps < 1:
-            raise ValueError(f"expected at least 1 step, got {self.steps} in {self}; train for some iterations")
-        if self.tolerance is not None and not self.tolerance > 0:
-            raise ValueError(
-                f"expected a tolerance above 0, got {self.tolerance} in {self}; leave it out to accept all networks"
-            )
+        require(f"the steps of {type(self).__name__}", self.steps, 1, _MOST_STEPS, advice="train for some iterations")
+        if self.tolerance is not None:
+            advice = "leave it out to accept all networks"
+            require_number("the tolerance", self.tolerance, above=0, finite=False, advice=advice)
         save_steps(self.saves, self.steps)
-        as_objective(self.objective).check(data)
+        check_network(self.network)
         network = as_network(self.network)
         network.check(data)
+        check_objective(self.objective, data)
         for penalty in self.penalties:
-            penalty.check(network)
+            check_penalty(penalty, network)
         x, y = (jax.ShapeDtypeStruct((2, width), jnp.float32) for width in (data.d, data.y.shape[-1]))
         jax.eval_shape(
             lambda x, y: self.energy(self.init(jax.random.key(0), x, y), prepare(x, y, jnp.ones(2, x.dtype))), x, y
@@ -332,33 +375,42 @@ def save_steps(saves: str | int | tuple[int, ...], steps: int) -> tuple[int, ...
         most.
     """
     if isinstance(saves, tuple):
-        if not saves or saves[0] < 1 or saves[-1] > steps or any(b <= a for a, b in itertools.pairwise(saves)):
+        whole = all(isinstance(save, int) and not isinstance(save, bool) for save in saves)
+        if not (saves and whole and all(a < b for a, b in itertools.pairwise((0, *saves, steps + 1)))):
             raise ValueError(
-                f"expected saves at increasing iterations from 1 to {steps}, got {saves}; list each once, in order"
+                f"expected saves at increasing iterations from 1 to {steps}, got {shown(saves)}; list each once, in "
+                "order"
             )
         return saves if saves[-1] == steps else (*saves, steps)
     spaced = _one_two_five(steps)
-    if saves in ("1-2-5", len(spaced)):
+    whole = isinstance(saves, int) and not isinstance(saves, bool)
+    if saves == "1-2-5" or (whole and saves == len(spaced)):
         return spaced
-    if isinstance(saves, str) or not 1 <= saves <= steps:
+    if not whole or not 1 <= saves <= steps:
         raise ValueError(
-            f"expected saves='1-2-5', a number from 1 to the {steps} steps, or a tuple of iterations, got "
-            f"{saves!r}; choose one of these"
+            f"expected saves='1-2-5', a whole number from 1 to the {steps} steps, or a tuple of iterations, got "
+            f"{shown(saves)}; choose one of these"
         )
-    found = [0]
+    return _logarithmic(saves, steps)
+
+
+def _logarithmic(saves: int, steps: int) -> tuple[int, ...]:
+    """So many different iterations from 1 to `steps`, spaced by their logarithm; the last alone if it is one."""
+    chosen = [0]
     for position in np.geomspace(1, steps, saves) if saves > 1 else [steps]:
-        found.append(max(round(position), found[-1] + 1))
-    return tuple(found[1:])
+        chosen.append(max(round(position), chosen[-1] + 1))
+    return tuple(chosen[1:])
 
 
 def _one_two_five(steps: int) -> tuple[int, ...]:
     """1 to 10 by 1, to 20 by 2, to 50 by 5, to 100 by 10, to 200 by 20, and so on, up to `steps`."""
-    found = [1]
-    while found[-1] < steps:
-        unit = 10 ** int(math.log10(found[-1]) + 1e-9)
-        stride = 1 if unit == 1 else unit // 5 if found[-1] < 2 * unit else unit // 2 if found[-1] < 5 * unit else unit
-        found.append(min(found[-1] + stride, steps))
-    return tuple(found)
+    chosen = [1]
+    while chosen[-1] < steps:
+        last = chosen[-1]
+        unit = 10 ** int(math.log10(last) + 1e-9)
+        stride = 1 if unit == 1 else unit // 5 if last < 2 * unit else unit // 2 if last < 5 * unit else unit
+        chosen.append(min(last + stride, steps))
+    return tuple(chosen)
 
 
 def _intervals(steps: tuple[int, ...]) -> tuple[Int[Array, " S"], Int[Array, " S"]]:
@@ -370,6 +422,11 @@ def _intervals(steps: tuple[int, ...]) -> tuple[Int[Array, " S"], Int[Array, " S
 def in_any_row(flag: Bool[Array, ""]) -> Bool[Array, ""]:
     """Whether a flag [] is set in any of the rows that run together: a loop that ends by it needs no selection in
     every row.
+
+    Under `vmap`, JAX goes on with a loop while any row wants to, and to leave the finished rows as they are it selects
+    between the old and the new state of every row in every round, which copies all networks and states of optimisers.
+    A condition that is the same for all rows is taken as it is, without selection. So a body that ends with this must
+    leave finished rows alone itself, where it matters.
     """
     return flag
 

@@ -7,7 +7,7 @@ two to three times as fast on a CPU as the usual [n, H], because every elementwi
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import flax.linen as nn
@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from jaxgen.types import Data, Key
+from jaxgen.types.numbers import first_line, require, require_flag, require_number, shown
 from jaxgen.types.value import Value
 
 Inputs = Float[Array, "D n"]
@@ -133,20 +134,20 @@ class _Layers(nn.Module):
     def __call__(self, x: Array, w: Array | None, statistics: Any, key: Any) -> Forward:
         mlp = self.mlp
         activation = _activation(mlp.activation)
-        h, hidden, found = self._disturbed(x, 0, w, key), [], []
+        h, hidden, statistics_seen = self._disturbed(x, 0, w, key), [], []
         direct = h
         for number, width in enumerate(mlp.hidden):
             h = _Dense(width, mlp.init, name=f"hidden_{number}")(h)
             if mlp.batch_norm:
                 h, seen = _BatchNorm(name=f"norm_{number}")(h, w, None if w is not None else statistics[number])
-                found.append(seen)
+                statistics_seen.append(seen)
             h = activation(h)
             hidden.append(h)
             h = self._disturbed(h, number + 1, w, key)
         outputs = _Dense(self.outputs, mlp.init, name="output")(h)
         if mlp.skip:
             outputs = outputs + _Dense(self.outputs, mlp.init, bias=False, name="skip")(direct)
-        return Forward(outputs, tuple(hidden), tuple(found))
+        return Forward(outputs, tuple(hidden), tuple(statistics_seen))
 
     def _disturbed(self, h: Array, layer: int, w: Array | None, key: Any) -> Array:
         """Activations [H, n] of a layer (0: the inputs) with noise added and units dropped, in training only."""
@@ -247,30 +248,64 @@ class MLP(Value):
         """Refuses what cannot be built.
 
         Raises:
-          ValueError: no such activation or start, a layer without units, a share outside [0, 1), or too many numbers
-            per layer.
+          ValueError: no such activation or start, a layer without units, a share outside [0, 1), too many numbers per
+            layer, or settings of another kind.
         """
-        if isinstance(self.activation, str) and not callable(getattr(jax.nn, self.activation, None)):
+        if not isinstance(self.hidden, tuple):
             raise ValueError(
-                f"expected the name of a function of jax.nn, got activation={self.activation!r}; "
-                "write for example 'tanh' or 'relu'"
+                f"expected hidden as a tuple with the units of every layer, got {shown(self.hidden)}; "
+                f"write hidden=({self.hidden if isinstance(self.hidden, int) else 20},)"
             )
+        for width in self.hidden:
+            require("the units of every hidden layer", width, 1, advice="leave empty layers out")
+        require_flag("skip", self.skip)
+        require_flag("batch_norm", self.batch_norm)
+        _check_activation(self.activation)
         if isinstance(self.init, str) and self.init not in _STARTS:
             raise ValueError(
                 f"expected a start of the weights among {', '.join(_STARTS)} or a number, got "
                 f"init={self.init!r}; choose one of them"
             )
-        if any(width < 1 for width in self.hidden):
+        if not isinstance(self.init, str):
+            require_number("init", self.init, least=0, advice=f"or write one of {', '.join(_STARTS)}")
+        self._check_levels("dropout", self.dropout, 1.0)
+        self._check_levels("noise", self.noise, None)
+
+    def _check_levels(self, name: str, values: Any, below: float | None) -> None:
+        """Refuses what is no number from 0, below a limit, or one of it per layer."""
+        layers = len(self.hidden)
+        if isinstance(values, tuple) and len(values) > layers + 1:
             raise ValueError(
-                f"expected at least one unit in every hidden layer, got hidden={self.hidden}; leave empty layers out"
+                f"expected {name} for the inputs and {layers} hidden layers at most, got {shown(values)}; "
+                "give one number, or one per layer"
             )
-        for name, values, most in (("dropout", self.dropout, 1), ("noise", self.noise, math.inf)):
-            each = values if isinstance(values, tuple) else (values,)
-            if len(each) > len(self.hidden) + 1 or not all(0 <= value < most for value in each):
-                raise ValueError(
-                    f"expected {name} of at least 0{' and below 1' if most == 1 else ''}, for the inputs and "
-                    f"{len(self.hidden)} hidden layers at most, got {values}; give one number, or one per layer"
-                )
+        for value in values if isinstance(values, tuple) else (values,):
+            require_number(name, value, least=0, below=below, advice="give one number, or one per layer")
+
+
+def _check_activation(activation: Any) -> None:
+    """Refuses what is no function of the numbers of an array, one by one or all units of one case together."""
+    advice = "write for example 'tanh' or 'relu', or give such a function of jax.numpy"
+    if isinstance(activation, str) and not callable(getattr(jax.nn, activation, None)):
+        raise ValueError(f"expected the name of a function of jax.nn, got activation={activation!r}; {advice}")
+    expected = (
+        "expected activation as the name of a function of jax.nn, or a function from an array to one of its shape"
+    )
+    if not isinstance(activation, str) and not callable(activation):
+        raise ValueError(f"{expected}, got {shown(activation)}; {advice}")
+    function, cases = _activation(activation), jnp.asarray([[0.5, -1.0, 2.0], [1.5, 0.1, -0.7]], jnp.float32)
+    try:
+        shapes = jax.tree.map(lambda a: a.shape, jax.eval_shape(function, cases))
+    except Exception as error:
+        raise ValueError(f"{expected}, got {first_line(error)} from {shown(activation)}; {advice}") from error
+    if shapes != cases.shape:
+        raise ValueError(f"{expected}, got {shapes} for {cases.shape} from {shown(activation)}; {advice}")
+    # Cases are the last axis, which is the default of softmax and its like: they would learn from test cases.
+    if not np.allclose(function(cases)[:, :1], function(cases[:, :1]), equal_nan=True):
+        raise ValueError(
+            f"expected activation to take every case by itself, got {shown(activation)}, which mixes them along the "
+            f"last axis; {advice}"
+        )
 
 
 _MLP = MLP()
@@ -321,34 +356,40 @@ class PerTask(Value):
             else (jnp.round(x[self.column])[None] == tasks[:, None].astype(x.dtype)).astype(x.dtype)
         )
 
-        def one(p, task, share, seen):
+        def of_task(own_params, task, share, seen):
             own_key = None if key is None else jax.random.fold_in(key, task)
-            return network.forward(p, x, None if w is None else w * share, seen, own_key)
+            return network.forward(own_params, x, None if w is None else w * share, seen, own_key)
 
-        outputs, hidden, found = jax.vmap(one)(params, tasks, shares, statistics)
+        each: Forward = jax.vmap(of_task)(params, tasks, shares, statistics)
         if self.column is None:
-            return Forward(outputs.reshape(-1, x.shape[1]), hidden, found)
+            return Forward(each.outputs.reshape(-1, x.shape[1]), each.hidden, each.statistics)
         return Forward(
-            jnp.sum(outputs * shares[:, None], axis=0), tuple(layer * shares[:, None] for layer in hidden), found
+            jnp.sum(each.outputs * shares[:, None], axis=0),
+            tuple(layer * shares[:, None] for layer in each.hidden),
+            each.statistics,
         )
 
     def check(self, data: Data) -> None:
         """Refuses data that cannot be divided into the tasks.
 
         Raises:
+          TypeError: there is no network for the tasks.
           ValueError: the outputs are no multiple of the tasks, or the column is not one of task numbers.
         """
+        check_network(self.network)
+        require("the tasks of PerTask", self.tasks, 2, advice="use the network itself for a single task")
+        if self.column is None:
+            as_network(self.network).check(replace(data, y=data.y[..., : data.y.shape[-1] // self.tasks]))
+            if data.y.shape[-1] % self.tasks:
+                raise ValueError(
+                    f"expected a multiple of {self.tasks} outputs, the same number for every task, got "
+                    f"{data.y.shape[-1]}; change tasks, or name the column that tells the tasks apart"
+                )
+            return
         as_network(self.network).check(data)
-        if self.tasks < 2:
-            raise ValueError(f"expected at least 2 tasks, got {self.tasks}; use the network itself for a single task")
-        if self.column is None and data.y.shape[-1] % self.tasks:
-            raise ValueError(
-                f"expected a multiple of {self.tasks} outputs, the same number for every task, got "
-                f"{data.y.shape[-1]}; change tasks, or name the column that tells the tasks apart"
-            )
-        if self.column is not None and not (
-            0 <= self.column < data.d and np.isin(data.x[..., self.column], range(self.tasks)).all()
-        ):
+        advice = "give the number of the column that tells the tasks apart"
+        require("the column of PerTask", self.column, 0, data.d - 1, "the inputs", advice)
+        if not np.isin(data.x[..., self.column], range(self.tasks)).all():
             raise ValueError(
                 f"expected the task numbers 0 to {self.tasks - 1} in input column {self.column}, got other "
                 "numbers; number the tasks there"
@@ -396,17 +437,33 @@ class _Foreign:
         )
 
     def check(self, data: Data) -> None:
-        x = jax.ShapeDtypeStruct((2, data.d), jnp.float32)
-        outputs = jax.eval_shape(
-            lambda x: self.module.init_with_output(jax.random.key(0), x, **self._flags(False))[0], x
-        ).shape  # pyright: ignore
-        if outputs != (2, data.y.shape[-1]):
-            raise ValueError(
-                f"expected {type(self.module).__name__} to give [n, {data.y.shape[-1]}] outputs for the "
-                f"data's targets, got {list(outputs)} for n = 2; change its last layer"
-            )
+        def first_outputs(x):
+            module: Any = self.module
+            return module.init_with_output(jax.random.key(0), x, **self._flags(False))[0]
+
+        expected = f"expected {type(self.module).__name__} to give [n, {data.y.shape[-1]}] outputs for [n, {data.d}]"
+        try:
+            outputs = jax.eval_shape(first_outputs, jax.ShapeDtypeStruct((2, data.d), jnp.float32))
+        except Exception as error:
+            raise ValueError(f"{expected} inputs, got {first_line(error)}; mend the module") from error
+        shapes = jax.tree.map(lambda a: list(a.shape), outputs)
+        if shapes != [2, data.y.shape[-1]]:
+            raise ValueError(f"{expected} inputs, got {shapes} for n = 2; change its last layer")
 
 
 def as_network(network: Any) -> Network:
     """The network itself, or a flax module in the form of one."""
     return _Foreign(network) if isinstance(network, nn.Module) else network
+
+
+def check_network(network: Any) -> None:
+    """Refuses what is no network.
+
+    Raises:
+      TypeError: it is a class, or neither an MLP, a PerTask nor a flax module.
+    """
+    expected = "expected a network: MLP, PerTask or a flax module"
+    if isinstance(network, type):
+        raise TypeError(f"{expected}, got the class {network.__name__}; write {network.__name__}()")
+    if not isinstance(network, MLP | PerTask | nn.Module | Network):
+        raise TypeError(f"{expected}, got {shown(network)}; write for example learn.MLP(hidden=(20,))")

@@ -6,6 +6,7 @@ loss).
 """
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,7 +15,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from jaxgen.learn.network.nets import PerTask
 from jaxgen.types import Data
+from jaxgen.types.numbers import require_number, require_one_of, shown
 from jaxgen.types.value import Value
 
 Outputs = Float[Array, "K n"]
@@ -80,6 +83,11 @@ class Objective(Value):
         """Whether targets must be zeros and ones."""
         return self.kind in _LINKS
 
+    @property
+    def predicts(self) -> str:
+        """What the predictions are: "probabilities", "scores" or "numbers"; see `Learner.predicts`."""
+        return "scores" if self.kind == "hinge" else "probabilities" if self.classifies else "numbers"
+
     def losses(self, outputs: Outputs, y: Outputs) -> Float[Array, " n"]:
         """Loss of every case, [n], from outputs and targets [K, n]."""
         each = _LOSSES[self.kind](outputs, y, self.delta)
@@ -98,14 +106,15 @@ class Objective(Value):
           ValueError: unknown kind, wrong number of weights, or targets other than 0 and 1 for a classification.
         """
         outputs = data.y.shape[-1]
-        if self.kind not in _LOSSES:
-            raise ValueError(f"expected an objective among {', '.join(_LOSSES)}, got {self.kind!r}; choose one of them")
-        if not self.delta > 0:
-            raise ValueError(f"expected delta above 0, got {self.delta}; give it in units of the target")
-        if self.weights is not None and (len(self.weights) != outputs or min(self.weights) < 0):
-            raise ValueError(
-                f"expected {outputs} weights of at least 0, one per output, got {self.weights}; weigh every output once"
-            )
+        require_one_of("the objective", self.kind, tuple(_LOSSES))
+        require_number("delta", self.delta, above=0, advice="give it in units of the target")
+        if self.weights is not None:
+            numbers = isinstance(self.weights, tuple) and all(_is_number(weight) for weight in self.weights)
+            if not numbers or len(self.weights) != outputs or min(self.weights) < 0:
+                raise ValueError(
+                    f"expected {outputs} weights of at least 0, one per output, got {shown(self.weights)}; "
+                    "weigh every output once"
+                )
         if self.classifies and not ((data.y == 0) | (data.y == 1)).all():
             raise ValueError(
                 f"expected targets 0 and 1 for {self.kind}, got other numbers in {data.target!r}; "
@@ -121,6 +130,51 @@ class Objective(Value):
 def as_objective(objective: str | Objective) -> Objective:
     """The objective itself, or the one of that name."""
     return Objective(objective) if isinstance(objective, str) else objective
+
+
+def check_objective(objective: Any, data: Data) -> None:
+    """Refuses what is no objective, or not for these data.
+
+    Raises:
+      TypeError: neither a text nor an `Objective`.
+      ValueError: see `Objective.check`.
+    """
+    if not isinstance(objective, str | Objective):
+        raise TypeError(
+            f"expected an objective among {', '.join(_LOSSES)} or an Objective, got {_kind_of(objective)}; "
+            "write for example 'squared'"
+        )
+    as_objective(objective).check(data)
+
+
+def check_penalty(penalty: Any, network: Any) -> None:
+    """Refuses what is no penalty, or not for this network.
+
+    Raises:
+      TypeError: not L2, L1, Sparse or Tied.
+      ValueError: as the penalty says.
+    """
+    if not isinstance(penalty, Penalty):
+        raise TypeError(
+            f"expected a penalty L2, L1, Sparse or Tied, or a tuple of such, got {_kind_of(penalty)}; "
+            "write for example learn.L2(0.1), or leave it out"
+        )
+    penalty.check(network)
+
+
+def _kind_of(value: Any) -> str:
+    """A value for a message; a class by its name."""
+    return f"the class {value.__name__}" if isinstance(value, type) else shown(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _check_strength(penalty: Any, strength: Any) -> None:
+    """ValueError unless the strength of a penalty is a number of at least 0."""
+    name = f"the strength of {type(penalty).__name__}"
+    require_number(name, strength, least=0, advice="give 0 for none")
 
 
 def _weights(tree: PyTree) -> list[Array]:
@@ -163,10 +217,10 @@ class _Norm(Value):
         """Refuses a strength below 0.
 
         Raises:
-          ValueError: a strength is negative.
+          ValueError: a strength is negative or no number.
         """
-        if min(self.strength if isinstance(self.strength, tuple) else (self.strength,)) < 0:
-            raise ValueError(f"expected a strength of at least 0, got {self}; give 0 for none")
+        for strength in self.strength if isinstance(self.strength, tuple) else (self.strength,):
+            _check_strength(self, strength)
 
 
 @dataclass(frozen=True, repr=False)
@@ -218,10 +272,9 @@ class Sparse(Value):
         """Refuses a strength below 0.
 
         Raises:
-          ValueError: the strength is negative.
+          ValueError: the strength is negative or no number.
         """
-        if self.strength < 0:
-            raise ValueError(f"expected a strength of at least 0, got {self}; give 0 for none")
+        _check_strength(self, self.strength)
 
 
 @dataclass(frozen=True, repr=False)
@@ -251,12 +304,12 @@ class Tied(Value):
         """Refuses a strength below 0, and a network of a single task.
 
         Raises:
-          ValueError: the strength is negative, or the network is not one per task.
+          ValueError: the strength is negative or no number, or the network is not one per task.
         """
-        if self.strength < 0 or not hasattr(network, "tasks"):
+        _check_strength(self, self.strength)
+        if not isinstance(network, PerTask):
             raise ValueError(
-                f"expected a strength of at least 0 and a PerTask network to tie, got {self} for {network!r}; "
-                "write PerTask(network, tasks=2)"
+                f"expected a PerTask network to tie, got {shown(network)}; write PerTask(network, tasks=2)"
             )
 
 

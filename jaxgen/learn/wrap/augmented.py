@@ -6,16 +6,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float
 
-from jaxgen.learn.network.iterative import Watched
 from jaxgen.learn.wrap.early_stopped import EarlyStopped
-from jaxgen.learn.wrap.wrapper import Wrapper, held
-from jaxgen.types import Data, Key, Params, Plan
+from jaxgen.learn.wrap.wrapper import Changing, Entered
+from jaxgen.types import Data, Freedom, Key, Params, Plan
+from jaxgen.types.numbers import first_line, require, shown
 
 
 @dataclass(frozen=True, repr=False)
-class Augmented(Wrapper):
+class Augmented(Changing):
     """A learner whose training cases are joined by transformed copies of themselves (Scott & Variyam, "Data
     augmentation").
 
@@ -31,40 +31,27 @@ class Augmented(Wrapper):
     augment: Callable[..., Any] = lambda key, x, y: (x, y)
     copies: int = 1
 
-    def fit(
-        self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None
-    ) -> Params:
-        """The learner inside, trained on (1 + copies) n cases; `start` is for it."""
+    @property
+    def freedom(self) -> Freedom:
+        """None: the function works in the units of the data."""
+        return Freedom()
+
+    def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:
+        """(1 + copies) n cases."""
         copy_key, fit_key = jax.random.split(key)
-        extra = {} if start is None else {"start": start}
-        return self.base.fit(fit_key, *self._enlarged(copy_key, x, y, w), **extra)
+        return Entered(None, fit_key, *self._enlarged(copy_key, x, y, w))
 
-    def watched(
-        self,
-        key,
-        x,
-        y,
-        w,
-        watch: Callable[[Params, Any], Float[Array, ""]],
-        patience: int | float | None = None,
-        stretch: float = 1.0,
-        start: PyTree = None,
-    ) -> Watched:
-        """The best of the networks that the learner inside saves; see `Descent.watched`, errors [S]."""
-        copy_key, fit_key = jax.random.split(key)
-        return self.base.watched(fit_key, *self._enlarged(copy_key, x, y, w), watch, patience, stretch, start)
+    def outside(self, own: Any, params: Params) -> Params:
+        """The parameters of the learner inside: there are no others."""
+        return params
 
-    def predict(self, params: Params, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
-        """As of the learner inside."""
-        return self.base.predict(params, x)
+    def inside_of(self, params: Params) -> Params:
+        """All of them."""
+        return params
 
-    def failure(self, params: Params) -> Int[Array, ""]:
-        """As of the learner inside, []."""
-        return self.base_failure(params)
-
-    def diagnose(self, params: Params) -> dict[str, Array]:
-        """As of the learner inside, each [...]."""
-        return self.base_diagnose(params)
+    def minimised(self, params: Params) -> None:
+        """Nothing that can be named: it was a sum over the copies too, which are gone."""
+        return
 
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses no copies, a function that does not return a case, and what the learner inside refuses.
@@ -72,33 +59,43 @@ class Augmented(Wrapper):
         Raises:
           ValueError: fewer than one copy, a changed case of other shapes, or as the learner inside says.
         """
-        if self.copies < 1:
-            raise ValueError(f"expected at least 1 copy, got {self.copies}; use the learner inside without Augmented")
-        if any(isinstance(held, EarlyStopped) for held in held(self)):
+        require("the copies of Augmented", self.copies, 1, advice="use the learner inside without Augmented")
+        if any(isinstance(learner, EarlyStopped) for learner in self.held()):
             raise ValueError(
                 "expected Augmented inside EarlyStopped, got it outside, where copies of validation cases "
                 "would be trained on; write EarlyStopped(Augmented(...))"
             )
-        x, y = jax.ShapeDtypeStruct((data.d,), jnp.float32), jax.ShapeDtypeStruct(data.y.shape[-1:], jnp.float32)
-        made = jax.tree.map(
-            lambda a: a.shape, jax.eval_shape(self.augment, jax.eval_shape(lambda: jax.random.key(0)), x, y)
+        self._check_function(data)
+        super().check(data, plan)
+
+    def _check_function(self, data: Data) -> None:
+        """Refuses what does not change a case (x [D], y [K]) into such a case."""
+        case = (
+            f"expected augment as a function of (key, x [{data.d}], y [{data.y.shape[-1]}]) that returns such x and y"
         )
-        if made != (x.shape, y.shape):
+        if not callable(self.augment):
+            raise ValueError(f"{case}, got {shown(self.augment)}; give a function")
+        x, y = jax.ShapeDtypeStruct((data.d,), jnp.float32), jax.ShapeDtypeStruct(data.y.shape[-1:], jnp.float32)
+        key = jax.eval_shape(lambda: jax.random.key(0))
+        try:
+            changed = jax.eval_shape(self.augment, key, x, y)
+        except Exception as error:
+            raise ValueError(f"{case}, got {first_line(error)}; mend the function") from error
+        shapes = jax.tree.map(lambda a: a.shape, changed)
+        if shapes != (x.shape, y.shape):
             raise ValueError(
-                f"expected augment to return a case (x {list(x.shape)}, y {list(y.shape)}), got {made}; "
+                f"expected augment to return a case (x {list(x.shape)}, y {list(y.shape)}), got {shapes}; "
                 "return both, of unchanged shapes"
             )
-        super().check(data, plan)
 
     def _enlarged(
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
-    ) -> tuple[Array, Array, Array]:
+    ) -> tuple[Float[Array, "m D"], Float[Array, "m K"], Float[Array, " m"]]:
         """The cases and their copies; those of a case depend on its place among the cases in use."""
 
         def copies(place, x, y):
-            return jax.vmap(lambda k: self.augment(k, x, y))(
-                jax.random.split(jax.random.fold_in(key, place), self.copies)
-            )
+            copy_keys = jax.random.split(jax.random.fold_in(key, place), self.copies)
+            return jax.vmap(lambda copy_key: self.augment(copy_key, x, y))(copy_keys)
 
         more_x, more_y = jax.vmap(copies, out_axes=1)(jnp.cumsum(w > 0), x, y)
         return (

@@ -2,16 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
-from jaxgen.learn.wrap.wrapper import Wrapper, held
-from jaxgen.loss import squared
-from jaxgen.types import Data, Key, Loss, Params, Plan
+from jaxgen.learn.scale import binary_unit
+from jaxgen.learn.wrap.wrapper import Wrapper
+from jaxgen.loss import about, squared
+from jaxgen.types import Data, Freedom, Key, Loss, Params, Plan
+from jaxgen.types.numbers import first_line, require, require_flag, require_number, shown
 
 
 class Stopped(NamedTuple):
@@ -24,6 +26,21 @@ class Stopped(NamedTuple):
     errors: Float[Array, "*S M saves"]
 
 
+class _Portions(NamedTuple):
+    """The portions [M] of the cases in use that validate, in a random order of the cases.
+
+    Attributes:
+      begin, size: of each portion.
+      most_left, most_out: the most cases that are left to learn from, and that validate, whatever the number of cases
+        in use: the sizes of arrays, which cannot depend on the weights.
+    """
+
+    begin: Int[Array, " M"]
+    size: Int[Array, " M"]
+    most_left: int
+    most_out: int
+
+
 @dataclass(frozen=True, repr=False)
 class EarlyStopped(Wrapper):
     """Early stopping by validation cases split off the training cases; the prediction is the mean of all members.
@@ -34,7 +51,7 @@ class EarlyStopped(Wrapper):
     or an augmented copy.
 
     Attributes:
-      base: a learner with saved networks: Descent, Conjugate, or one wrapped by Normalised or Augmented.
+      base: a learner with saved networks: Descent, Conjugate, or one wrapped by Normalised, Scaled or Augmented.
       folds: portions, and members.
       members: train only the first so many of the members, for less time; each is the same network as among all. None
         trains all.
@@ -63,65 +80,71 @@ class EarlyStopped(Wrapper):
             "normalise the data with learn.Normalised)",
         )
 
+    @property
+    def freedom(self) -> Freedom:
+        """As of the learner inside, but another origin of the targets only with a loss of differences, and no other
+        unit of the targets: `diagnose` tells the validation errors.
+        """
+        inside = self.inside.freedom
+        return inside._replace(y_shift=inside.y_shift and about(self.loss).shift_free, y_scale=False)
+
     def fit(
         self,
         key: Key,
         x: Float[Array, "n D"],
         y: Float[Array, "n K"],
         w: Float[Array, " n"],
-        start: PyTree = None,
         order: Int[Array, " n"] | None = None,
     ) -> Stopped:
-        """The members.
+        """The members, from random starts.
 
         Args:
           key, x, y, w: cases [n, D], [n, K] of weights [n].
-          start: start parameters of the members, with a leading axis [M]; random if None.
           order: the cases in the order [n] that is cut into portions, those in use first; random if None.
         Returns:
           Stopped.
         """
-        order_key, refit_key, *member_keys = jax.random.split(key, 2 + (1 if self.share is not None else self.folds))
-        member_keys = member_keys[: self.members]
+        return self.fit_from(None, key, x, y, w, order)
+
+    def fit_from(
+        self,
+        start: PyTree,
+        key: Key,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        order: Int[Array, " n"] | None = None,
+    ) -> Stopped:
+        """The members from start parameters with a leading axis [M]; a refit begins from those of the first."""
+        order_key, refit_key, *member_keys = jax.random.split(key, 2 + self._splits)
         order = _random_order(order_key, w) if order is None else order
-        used = jnp.sum(w > 0, dtype=jnp.int32)
-        begin, size, most_left, most_out = self._portions(len(w), used)
-
-        table = jnp.concatenate([x, y, w[:, None]], axis=1)
-
-        def some(index, used):
-            """Inputs, targets and weights of cases, all 0 where they are not used."""
-            rows = jnp.where(used[:, None], table[index], 0)
-            return rows[:, : x.shape[1]], rows[:, x.shape[1] : -1], rows[:, -1]
+        portions = self._portions(len(w), jnp.sum(w > 0, dtype=jnp.int32))
+        unit = self._error_unit(y, w)
 
         def member(key, begin, size, start):
-            place = jnp.arange(most_left, dtype=jnp.int32)
-            left = some(
-                order[jnp.minimum(jnp.where(place < begin, place, place + size), len(w) - 1)], place < used - size
-            )
-            place = jnp.arange(most_out, dtype=jnp.int32)
-            x_out, y_out, validate = some(order[jnp.minimum(begin + place, len(w) - 1)], place < size)
+            left, validating = _divided(portions, begin, size, order, jnp.concatenate([x, y, w[:, None]], axis=1))
+            learning = _columns(left, x.shape[1])
+            x_out, y_out, weight = _columns(validating, x.shape[1])
 
             def error(params, iteration):
-                return jnp.sum(validate * self.loss(y_out, self.base.predict(params, x_out))) / jnp.sum(validate)
+                predictions = self.inside.predict(params, x_out)
+                return jnp.sum(weight * self.loss(y_out / unit, predictions / unit)) / jnp.sum(weight)
 
-            return self.base.watched(key, *left, error, self.patience, self.stretch, start)
+            return self.inside.watched(key, *learning, error, self.patience, self.stretch, start)
 
-        keys = jnp.stack(member_keys)
-        best, errors, iteration = jax.vmap(member, in_axes=(0, 0, 0, None if start is None else 0))(
-            keys, begin, size, start
-        )
+        axes = (0, 0, 0, None if start is None else 0)
+        keys = jnp.stack(member_keys[: self.members])
+        watched = jax.vmap(member, in_axes=axes)(keys, portions.begin, portions.size, start)
+        errors = watched.errors * unit ** (about(self.loss).degree or 0)
         if not self.refit:
-            return Stopped(best, iteration, errors)
-        target = jnp.log(jnp.mean(iteration.astype(x.dtype)))
-        again = self.base.watched(
-            refit_key, x, y, w, lambda params, number: jnp.abs(jnp.log(number.astype(x.dtype)) - target)
-        )
+            return Stopped(watched.best, watched.iteration, errors)
+        first = None if start is None else jax.tree.map(lambda a: a[0], start)
+        again = self._trained_to(watched.iteration, first, refit_key, x, y, w)
         return Stopped(jax.tree.map(lambda a: a[None], again.best), again.iteration[None], errors)
 
     def predict(self, params: Stopped, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean of the members' predictions, in the units of y."""
-        return jnp.mean(jax.vmap(lambda p: self.base.predict(p, x))(params.members), axis=0)
+        return jnp.mean(jax.vmap(lambda member: self.inside.predict(member, x))(params.members), axis=0)
 
     def failure(self, params: Stopped) -> Int[Array, ""]:
         """1 if a member had no finite validation error at any save, else 0; [].
@@ -135,7 +158,7 @@ class EarlyStopped(Wrapper):
         each [M, ...].
         """
         return {
-            **jax.vmap(self.base_diagnose)(params.members),
+            **jax.vmap(self.inside.diagnose)(params.members),
             "iteration": params.iteration,
             "validation": params.errors,
         }
@@ -148,28 +171,13 @@ class EarlyStopped(Wrapper):
           ValueError: too few training cases for the portions, or settings outside their range.
         """
         super().check(data, plan)
-        if not all(hasattr(each, "watched") for each in held(self)):
+        if not self.inside.saves_networks:
             raise TypeError(
-                f"expected a learner that saves networks while it trains, got {self.base!r}; "
+                f"expected a learner that saves networks while it trains, got {shown(self.base)}; "
                 "use Descent or Conjugate, also inside Normalised or Augmented"
             )
-        if self.share is None and self.folds < 2:
-            raise ValueError(f"expected at least 2 folds, got {self.folds}; give share=0.25 for a single split")
-        if self.share is not None and not 0 < self.share < 1:
-            raise ValueError(
-                f"expected a share between 0 and 1, got {self.share}; "
-                "it is the share of the training cases that validates"
-            )
-        if self.members is not None and not 1 <= self.members <= (1 if self.share is not None else self.folds):
-            raise ValueError(
-                f"expected between 1 and {1 if self.share is not None else self.folds} members, got "
-                f"{self.members} in {self}; leave it out to train one a fold"
-            )
-        if self.patience is not None and not (self.patience >= 0 and self.stretch >= 1):
-            raise ValueError(
-                "expected a patience of at least 0 iterations and a stretch of at least 1, got "
-                f"{self.patience} and {self.stretch}; see EarlyStopped"
-            )
+        self._check_settings()
+        self._check_loss(data.y.shape[-1])
         fewest, needed = int(plan.train_cases.min()), self.folds if self.share is None else 2
         if fewest < needed:
             raise ValueError(
@@ -177,27 +185,106 @@ class EarlyStopped(Wrapper):
                 f"{plan.scheme}; train on more cases"
             )
 
-    def _portions(self, n: int, used: Int[Array, ""]) -> tuple[Int[Array, " M"], Int[Array, " M"], int, int]:
-        """Where each portion begins among the cases in use and its size, [M] each; the most cases left, and the most
-        left out, of any of at most n.
-        """
+    def _check_settings(self) -> None:
+        if self.share is None:
+            reason = "give share=0.25 for a single split"
+            require("the folds of EarlyStopped", self.folds, 2, advice=reason)
+        else:
+            reason = "it is the share of the training cases that validates"
+            require_number("the share of EarlyStopped", self.share, above=0, below=1, advice=reason)
+        if self.members is not None:
+            require("the members of EarlyStopped", self.members, 1, self._splits, "one for each split")
+        if self.patience is not None:
+            require_number("the patience of EarlyStopped", self.patience, least=0, advice="it is in iterations")
+        require_number("the stretch of EarlyStopped", self.stretch, least=1, advice="leave it out for 1")
+        require_flag("refit", self.refit)
+
+    def _check_loss(self, outputs: int) -> None:
+        """Refuses a loss that does not give a number for each case."""
+        expected = f"expected the loss of EarlyStopped as a function of y [n, {outputs}] and predictions [n, {outputs}]"
+        if not callable(self.loss):
+            raise ValueError(f"{expected}, got {shown(self.loss)}; give one of jaxgen.loss, such as loss.squared")
+        cases = jax.ShapeDtypeStruct((5, outputs), jnp.float32)
+        try:
+            losses = jax.eval_shape(self.loss, cases, cases)
+        except Exception as error:
+            raise ValueError(f"{expected}, got {first_line(error)}; mend the function") from error
+        shapes = jax.tree.map(lambda a: list(a.shape), losses)
+        if shapes != [5]:
+            raise ValueError(
+                f"{expected} that returns [n], the loss of every case, got {shapes} for n = 5; sum over the outputs only"
+            )
+
+    @property
+    def _splits(self) -> int:
+        """Different splits, each for one member."""
+        return self.folds if self.share is None else 1
+
+    def _error_unit(self, y: Float[Array, "n K"], w: Float[Array, " n"]) -> Float[Array, ""]:
+        """The unit of the targets in which errors are compared: squares of 1e-30 would all be 0."""
+        if not about(self.loss).degree:
+            return jnp.ones((), y.dtype)
+        return binary_unit(jnp.max(jnp.where((w > 0)[:, None], jnp.abs(y), 0)))
+
+    def _portions(self, n: int, used: Int[Array, ""]) -> _Portions:
+        """The portions of `used` of n cases."""
         if self.share is not None:
-            sizes = np.array(
-                [min(max(math.ceil(self.share * m - 1e-9), 1), max(m - 1, 1)) for m in range(n + 1)], np.int32
-            )
-            return (
-                jnp.zeros(1, jnp.int32),
-                jnp.asarray(sizes)[used][None],
-                int(max(np.arange(n + 1) - sizes)),
-                int(max(sizes)),
-            )
+            sizes = np.array([_share_of(cases, self.share) for cases in range(n + 1)], np.int32)
+            most_left = int(max(np.arange(n + 1) - sizes))
+            return _Portions(jnp.zeros(1, jnp.int32), jnp.asarray(sizes)[used][None], most_left, int(max(sizes)))
+        # Portion q is from floor(q used / folds) to floor((q + 1) used / folds), so sizes differ by one at most.
         bounds = (jnp.arange(self.folds + 1, dtype=jnp.int32) * used) // self.folds
-        return (
-            bounds[:-1][: self.members],
-            (bounds[1:] - bounds[:-1])[: self.members],
-            n - n // self.folds,
-            math.ceil(n / self.folds),
-        )
+        begin, size = bounds[:-1], bounds[1:] - bounds[:-1]
+        return _Portions(begin[: self.members], size[: self.members], n - n // self.folds, math.ceil(n / self.folds))
+
+    def _trained_to(
+        self,
+        iterations: Int[Array, " M"],
+        start: PyTree,
+        key: Key,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+    ) -> Any:
+        """One network trained on all cases to the save nearest, by its logarithm, to the mean of some iterations."""
+        target = jnp.log(jnp.mean(iterations.astype(x.dtype)))
+
+        def away(params, iteration):
+            return jnp.abs(jnp.log(iteration.astype(x.dtype)) - target)
+
+        return self.inside.watched(key, x, y, w, away, start=start)
+
+
+def _share_of(cases: int, share: float) -> int:
+    """A share of some cases, rounded up (but for the rounding of the product), at least one and not all."""
+    return min(max(math.ceil(share * cases - 1e-9), 1), max(cases - 1, 1))
+
+
+def _divided(
+    portions: _Portions,
+    begin: Int[Array, ""],
+    size: Int[Array, ""],
+    order: Int[Array, " n"],
+    table: Float[Array, "n c"],
+) -> tuple[Float[Array, "l c"], Float[Array, "v c"]]:
+    """The rows of a table of cases that are left without one portion, and those of the portion.
+
+    Portions depend on the weights and shapes must not, so both get rows enough for any weights, and those too many are
+    0, their weight included. Rows are gathered, not masked: a member then works on its share of the cases only.
+    """
+
+    def some(place, wanted):
+        return jnp.where(wanted[:, None], table[order[jnp.minimum(place, len(table) - 1)]], 0)
+
+    used = jnp.sum(table[:, -1] > 0, dtype=jnp.int32)
+    left = jnp.arange(portions.most_left, dtype=jnp.int32)
+    out = jnp.arange(portions.most_out, dtype=jnp.int32)
+    return some(jnp.where(left < begin, left, left + size), left < used - size), some(begin + out, out < size)
+
+
+def _columns(table: Float[Array, "m c"], inputs: int) -> tuple[Array, Array, Array]:
+    """Inputs [m, D], targets [m, K] and weights [m] of a table of cases."""
+    return table[:, :inputs], table[:, inputs:-1], table[:, -1]
 
 
 def _random_order(key: Key, w: Float[Array, " n"]) -> Int[Array, " n"]:

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
 from jaxgen.learn.wrap.wrapper import Wrapper
 from jaxgen.types import Data, Key, Params, Plan
+from jaxgen.types.numbers import require
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,22 +27,33 @@ class Ensemble(Wrapper):
 
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Params:
         """The members, every array with a leading axis [M]."""
-        return jax.vmap(lambda k: self.base.fit(k, x, y, w))(jax.random.split(key, self.members))
+        return self.fit_from(None, key, x, y, w)
+
+    def fit_from(
+        self, start: PyTree, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
+    ) -> Params:
+        """The members, every array with a leading axis [M], from start parameters with such an axis."""
+
+        def member(member_key, member_start):
+            return self.inside.fit_from(member_start, member_key, x, y, w)
+
+        starts = None if start is None else 0
+        return jax.vmap(member, in_axes=(0, starts))(jax.random.split(key, self.members), start)
 
     def predict(self, params: Params, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean of the members' predictions, in the units of y."""
-        return jnp.mean(jax.vmap(lambda p: self.base.predict(p, x))(params), axis=0)
+        return jnp.mean(jax.vmap(lambda member: self.inside.predict(member, x))(params), axis=0)
 
     def failure(self, params: Params) -> Int[Array, ""]:
         """The first failure of a member, [], 0 if there is none: a mean over some of the members would be another
         method.
         """
-        codes = jax.vmap(self.base_failure)(params)
+        codes = jax.vmap(lambda member: jnp.asarray(self.inside.failure(member), jnp.int32))(params)
         return codes[jnp.argmax(codes > 0)]
 
     def diagnose(self, params: Params) -> dict[str, Array]:
         """What the members say, each [M, ...]."""
-        return jax.vmap(self.base_diagnose)(params)
+        return jax.vmap(self.inside.diagnose)(params)
 
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses an ensemble of none, and what the learner inside refuses.
@@ -49,6 +61,5 @@ class Ensemble(Wrapper):
         Raises:
           ValueError: fewer than one member, or as the learner inside says.
         """
-        if self.members < 1:
-            raise ValueError(f"expected at least 1 member, got {self.members}; give the size of the ensemble")
+        require("the members of Ensemble", self.members, 1)
         super().check(data, plan)

@@ -1,24 +1,26 @@
 """Learners in normalised units, found from the training cases only."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, PyTree, Shaped
 
-from jaxgen.learn.network.iterative import Watched
-from jaxgen.learn.wrap.wrapper import Wrapper
-from jaxgen.types import Data, Key, Minimum, Params, Plan, as_learner
+from jaxgen.learn.linear import LeastSquares
+from jaxgen.learn.scale import binary_unit
+from jaxgen.learn.wrap.wrapper import Changing, Entered
+from jaxgen.types import Data, Freedom, Key, Learner, Plan
+from jaxgen.types.numbers import require_one_of, shown
 
-Watch = Callable[[Params, Any], Float[Array, ""]]
+_TARGETS = ("by task", "normalised", "unchanged")
 
 
 class Standard(NamedTuple):
     """Parameters of a learner and the units it works in: centre and scale of the inputs [D] and the targets [K]."""
 
-    base: Params
+    base: PyTree
     x_centre: Float[Array, "*S D"]
     x_scale: Float[Array, "*S D"]
     y_centre: Float[Array, "*S K"]
@@ -26,115 +28,108 @@ class Standard(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Normalised(Wrapper):
+class Normalised(Changing):
     """A learner whose inputs and targets are centred and scaled, by the training cases only; its predictions are in
     the target's units.
 
-    The targets of a learner that classifies are left as they are. A column without spread is centred and not scaled.
+    A column without spread is centred and not scaled.
 
     Attributes:
       base: the learner.
       how: "delve": minus the median, divided by the sum of absolute deviations from it over (n - 1), as DELVE does;
         "standard": minus the mean, divided by the standard deviation with divisor n; "none".
+      targets: "normalised"; "unchanged"; or "by task": unchanged if the learner inside asks for zeros and ones, or the
+        data that `assess` has are a classification, so that probabilities stay probabilities, else normalised.
     """
 
     how: str = "delve"
+    targets: str = "by task"
 
-    def fit(
-        self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None
-    ) -> Standard:
-        """The learner inside, trained in normalised units; `start` is for it."""
-        units = self._units(x, y, w)
-        extra = {} if start is None else {"start": start}
-        return units._replace(base=self.base.fit(key, *_normal(units, x, y), w, **extra))
+    @property
+    def predicts(self) -> str:
+        """What the predictions are: as of the learner inside, but numbers where it saw normalised zeros and ones."""
+        inside = self.inside.predicts
+        return "numbers" if self._targets_change and inside in ("probabilities", "scores") else inside
 
-    def path(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Standard:
-        """The networks that the learner inside saves, every array with a leading axis [S]."""
-        units = self._units(x, y, w)
-        path = self.base.path(key, *_normal(units, x, y), w)
-        return jax.tree.map(
-            lambda unit: jnp.broadcast_to(unit, (len(jax.tree.leaves(path)[0]), *unit.shape)), units._replace(base=None)
-        )._replace(base=path)
+    @property
+    def freedom(self) -> Freedom:
+        """All changes of unit that are undone by normalising, and what the learner inside does not mind."""
+        inside = self.inside.freedom
+        if self.how == "none":
+            return inside
+        change = self._targets_change
+        return Freedom(True, True, change or inside.y_shift, change or inside.y_scale)
 
-    def watched(
+    @property
+    def shares_rows(self) -> bool:
+        """Whether fits in the units of the data, which rows can share, are the same as in normalised ones."""
+        inside = self.inside
+        return isinstance(inside, LeastSquares) and inside.in_any_units
+
+    def for_data(self, data: Data) -> Learner:
+        """The same with targets that stay unchanged if the data are a classification and `targets` goes by the task."""
+        inside = self.inside.for_data(data)
+        unchanged = self.targets == "by task" and data.task == "classification" and not inside.classifies
+        return replace(self, base=inside, targets="unchanged" if unchanged else self.targets)
+
+    def fit_rows(
         self,
-        key,
-        x,
-        y,
-        w,
-        watch: Watch,
-        patience: int | float | None = None,
-        stretch: float = 1.0,
-        start: PyTree = None,
-    ) -> Watched:
-        """The best of the networks that the learner inside saves; see `Descent.watched`, errors [S]."""
-        units = self._units(x, y, w)
-        found = self.base.watched(
-            key,
-            *_normal(units, x, y),
-            w,
-            lambda params, iteration: watch(units._replace(base=params), iteration),
-            patience,
-            stretch,
-            start,
-        )
-        return found._replace(best=units._replace(base=found.best))
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        left_out: int | None,
+    ) -> tuple[Standard, Bool[Array, " R"]]:
+        """The fits of R weightings of the same cases at once, and which of them to trust.
 
-    def predict(self, params: Standard, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
-        """Predicted targets, in the units of y."""
-        x = (x - params.x_centre[None]) / params.x_scale[None]
-        return self.base.predict(params.base, x) * params.y_scale[None] + params.y_centre[None]
-
-    def failure(self, params: Standard) -> Int[Array, ""]:
-        """As of the learner inside, []."""
-        return self.base_failure(params.base)
-
-    def diagnose(self, params: Standard) -> dict[str, Array]:
-        """As of the learner inside, each [...]."""
-        return self.base_diagnose(params.base)
-
-    def minimised(self, params: Standard) -> Minimum:
-        """What the learner inside made small, for `algebraic.full_fit`: losses [n] and penalty [] in its units, which
-        are kept as they are.
-
-        Raises:
-          ValueError: the learner inside has no such method, or as it says.
+        They are made in the units of the data, which all rows share, and then written in the units of each row.
         """
-        inner = as_learner(self.base).minimised(params.base)
-        if inner is None:
-            raise ValueError(
-                "expected Normalised to hold a learner trained to a minimum that it can name, got "
-                f"{self.base}; resample it, or give full_fit the argument minimised"
-            )
-        free, rebuild, cost = inner
-        return (
-            free,
-            lambda free: params._replace(base=rebuild(free)),
-            lambda free, x, y: cost(free, *_normal(params, x, y)),
-        )
+        fits, trusted = self.inside.fit_rows(keys, x, y, w, left_out)
+        units = jax.vmap(lambda row: self._units(x, y, row))(w)
+        return units._replace(base=jax.vmap(LeastSquares.in_units)(fits, *units[1:])), trusted
+
+    def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:
+        """The cases in normalised units."""
+        units = self._units(x, y, w)
+        return Entered(units, key, self.inputs_inside(units, x), self.targets_inside(units, y), w)
+
+    def inputs_inside(self, params: Standard, x: Float[Array, "m D"]) -> Float[Array, "m D"]:
+        """Inputs [m, D] in normalised units."""
+        return (x - params.x_centre[None]) / params.x_scale[None]
+
+    def targets_inside(self, params: Standard, y: Float[Array, "m K"]) -> Float[Array, "m K"]:
+        """Targets [m, K] in normalised units."""
+        return (y - params.y_centre[None]) / params.y_scale[None]
+
+    def predictions_outside(self, params: Standard, predictions: Float[Array, "m K"]) -> Float[Array, "m K"]:
+        """Predictions [m, K] in the units of y."""
+        return predictions * params.y_scale[None] + params.y_centre[None]
 
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses an unknown way to normalise, and what the learner inside refuses.
 
         Raises:
-          ValueError: `how` is unknown, or as the learner inside says.
+          ValueError: `how` or `targets` is unknown, zeros and ones are to be normalised, or as the learner inside says.
         """
-        if self.how not in _HOW:
-            raise ValueError(f"expected how among {', '.join(_HOW)}, got {self.how!r}; choose one of them")
+        require_one_of("how", self.how, tuple(_HOW))
+        require_one_of("targets", self.targets, _TARGETS)
+        if self.targets == "normalised" and self.inside.classifies:
+            raise ValueError(
+                f"expected targets='unchanged' or 'by task' for {shown(self.base)}, which learns from zeros and ones, "
+                "got 'normalised'; leave targets out"
+            )
         super().check(data, plan)
+
+    @property
+    def _targets_change(self) -> bool:
+        return self.targets == "normalised" or (self.targets == "by task" and not self.inside.classifies)
 
     def _units(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Standard:
         inputs, outputs = x.shape[1], y.shape[1]
-        raw = jnp.asarray([i in self.raw_inputs for i in range(inputs)] + [self.classifies] * outputs)
+        raw = [i in self.raw_inputs for i in range(inputs)] + [not self._targets_change] * outputs
         centre, scale = _HOW[self.how](jnp.concatenate([x, y], axis=1), w)
-        centre, scale = jnp.where(raw, 0, centre), jnp.where(raw, 1, scale)
+        centre, scale = jnp.where(jnp.asarray(raw), 0, centre), jnp.where(jnp.asarray(raw), 1, scale)
         return Standard(None, centre[:inputs], scale[:inputs], centre[inputs:], scale[inputs:])
-
-
-def _normal(
-    units: Standard, x: Float[Array, "n D"], y: Float[Array, "n K"]
-) -> tuple[Float[Array, "n D"], Float[Array, "n K"]]:
-    return (x - units.x_centre[None]) / units.x_scale[None], (y - units.y_centre[None]) / units.y_scale[None]
 
 
 Units = tuple[Float[Array, " D"], Float[Array, " D"]]
@@ -144,7 +139,9 @@ def _by_median(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
     """Median (mean of the middle two) and sum of absolute deviations over (n - 1), of cases repeated by their
     weights.
     """
-    order = jnp.argsort(jnp.where((w > 0)[:, None], x, jnp.inf), axis=0)
+    # The order does not look at the weights: absent cases add 0 to the cumulated weights wherever they stand, and NaN
+    # is sorted to the end. So all rows that share their cases share one sorting.
+    order = jnp.argsort(x, axis=0)
     ranked, below = jnp.take_along_axis(x, order, axis=0), jnp.cumsum(w[order], axis=0)
     total = jnp.sum(w)
 
@@ -154,14 +151,17 @@ def _by_median(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
 
     centre = (at(jnp.floor((total - 1) / 2)) + at(jnp.floor(total / 2)))[0] / 2
     deviations = jnp.sum(jnp.where((w > 0)[:, None], jnp.abs(x - centre[None]), 0) * w[:, None], axis=0)
-    return centre, _nonzero(deviations / jnp.maximum(total - 1, 1))
+    scale = deviations / jnp.maximum(total - 1, 1)
+    return centre, jnp.where(scale > 0, scale, 1)
 
 
 def _by_mean(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
     """Mean and standard deviation with divisor n."""
     used, share = (w > 0)[:, None], (w / jnp.sum(w))[:, None]
     centre = jnp.sum(jnp.where(used, x, 0) * share, axis=0)
-    spread = jnp.sqrt(jnp.sum(jnp.where(used, jnp.square(x - centre[None]), 0) * share, axis=0))
+    deviations = jnp.where(used, x - centre[None], 0)
+    unit = binary_unit(jnp.max(jnp.abs(deviations), axis=0))
+    spread = jnp.sqrt(jnp.sum(jnp.square(deviations / unit[None]) * share, axis=0)) * unit
     rounding = 4 * float(jnp.finfo(x.dtype).eps)
     return centre, jnp.where(spread > rounding * jnp.abs(centre), spread, 1)
 
@@ -170,8 +170,8 @@ def _unchanged(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
     return jnp.zeros_like(x, shape=x.shape[1:]), jnp.ones_like(x, shape=x.shape[1:])
 
 
-def _nonzero(scale: Float[Array, " D"]) -> Float[Array, " D"]:
-    return jnp.where(scale > 0, scale, 1)
-
-
-_HOW = {"delve": _by_median, "standard": _by_mean, "none": _unchanged}
+_HOW: dict[str, Callable[[Float[Array, "n D"], Float[Array, " n"]], Units]] = {
+    "delve": _by_median,
+    "standard": _by_mean,
+    "none": _unchanged,
+}

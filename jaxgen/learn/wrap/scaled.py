@@ -4,23 +4,23 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float, PyTree
 
 from jaxgen.learn.network.descent import relative
-from jaxgen.learn.network.iterative import Watched
-from jaxgen.learn.wrap.wrapper import Wrapper
-from jaxgen.types import Data, Key, Params, Plan
+from jaxgen.learn.wrap.wrapper import Changing, Entered
+from jaxgen.types import Data, Freedom, Key, Plan
+from jaxgen.types.numbers import require_number
 
 
 class ScaledFit(NamedTuple):
     """Parameters of a learner and the factors of its inputs, [D]."""
 
-    base: Params
+    base: PyTree
     factors: Float[Array, "*S D"]
 
 
 @dataclass(frozen=True, repr=False)
-class Scaled(Wrapper):
+class Scaled(Changing):
     """A learner whose inputs are multiplied by f_i = max(floor, C_i^2 / max C^2), C_i = sum_c x_i t over its training
     cases (Neal 1998, section 3.6).
 
@@ -36,42 +36,25 @@ class Scaled(Wrapper):
 
     floor: float = 0.01
 
-    def fit(
-        self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None
-    ) -> ScaledFit:
-        """The learner inside, trained on scaled inputs; `start` is for it."""
-        factors = self._factors(x, y, w)
-        extra = {} if start is None else {"start": start}
-        return ScaledFit(self.base.fit(key, x * factors[None], y, w, **extra), factors)
+    @property
+    def freedom(self) -> Freedom:
+        """Another unit of the targets, if the learner inside does not mind: the factors depend on the inputs' origins
+        and units, and on the targets' origin.
+        """
+        return Freedom(y_scale=self.inside.freedom.y_scale)
 
-    def watched(
-        self, key: Key, x, y, w, watch, patience: int | float | None = None, stretch: float = 1.0, start: PyTree = None
-    ) -> Watched:
-        """The best of the networks that the learner inside saves; see `Descent.watched`, errors [S]."""
-        factors = self._factors(x, y, w)
-        found = self.base.watched(
-            key,
-            x * factors[None],
-            y,
-            w,
-            lambda params, iteration: watch(ScaledFit(params, factors), iteration),
-            patience,
-            stretch,
-            start,
-        )
-        return found._replace(best=ScaledFit(found.best, factors))
+    def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:
+        """The cases with scaled inputs."""
+        own = ScaledFit(None, self._factors(x, y, w))
+        return Entered(own, key, self.inputs_inside(own, x), y, w)
 
-    def predict(self, params: ScaledFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
-        """Predicted targets, in the units of y."""
-        return self.base.predict(params.base, x * params.factors[None])
-
-    def failure(self, params: ScaledFit) -> Int[Array, ""]:
-        """As of the learner inside, []."""
-        return self.base_failure(params.base)
+    def inputs_inside(self, params: ScaledFit, x: Float[Array, "m D"]) -> Float[Array, "m D"]:
+        """Inputs [m, D] times their factors."""
+        return x * params.factors[None]
 
     def diagnose(self, params: ScaledFit) -> dict[str, Array]:
         """The factors of the inputs, [D], and what the learner inside says, each [...]."""
-        return {**self.base_diagnose(params.base), "factors": params.factors}
+        return {**super().diagnose(params), "factors": params.factors}
 
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses a floor outside (0, 1], and what the learner inside refuses.
@@ -79,8 +62,7 @@ class Scaled(Wrapper):
         Raises:
           ValueError: the floor is out of range, or as the learner inside says.
         """
-        if not 0 < self.floor <= 1:
-            raise ValueError(f"expected a floor above 0 and at most 1, got {self.floor}; Neal 1998 uses 0.01")
+        require_number("the floor of Scaled", self.floor, above=0, most=1, advice="Neal 1998 uses 0.01")
         super().check(data, plan)
 
     def _factors(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Float[Array, " D"]:

@@ -1,41 +1,68 @@
 """What all learners that hold a learner pass on to it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int, PyTree
 
-from jaxgen.types import Data, Learner, Params, Plan
-
-
-def held(learner: Any) -> Iterator[Any]:
-    """The learners that a learner holds, the outermost first."""
-    while (learner := getattr(learner, "base", None)) is not None:
-        yield learner
+from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Params, Plan, as_learner
 
 
 @dataclass(frozen=True, repr=False)
 class Wrapper(Learner):
-    """What all wrappers pass on to the learner they hold."""
+    """A learner that holds a learner: what it does not say itself, it passes on from the learner inside.
+
+    Attributes:
+      base: the learner inside; one of your own need not derive from `Learner`.
+    """
 
     base: Any = None
 
     @property
-    def classifies(self) -> bool:
-        """Whether targets must be zeros and ones."""
-        return getattr(self.base, "classifies", False)
+    def inside(self) -> Learner:
+        """The learner inside, with the defaults of what it lacks.
 
-    @property
-    def raw_inputs(self) -> tuple[int, ...]:
-        """Inputs that must come as they are in the data."""
-        return getattr(self.base, "raw_inputs", ())
+        Raises:
+          TypeError: there is no learner inside.
+        """
+        return as_learner(self.base, f"{type(self).__name__} to hold a learner")
 
     @property
     def failures(self) -> tuple[str, ...]:
         """The sentences of the learner inside."""
-        return getattr(self.base, "failures", ())
+        return self.inside.failures
+
+    @property
+    def classifies(self) -> bool:
+        """Whether targets must be zeros and ones."""
+        return self.inside.classifies
+
+    @property
+    def predicts(self) -> str:
+        """What the predictions are: as of the learner inside."""
+        return self.inside.predicts
+
+    @property
+    def raw_inputs(self) -> tuple[int, ...]:
+        """Inputs that must come as they are in the data."""
+        return self.inside.raw_inputs
+
+    @property
+    def freedom(self) -> Freedom:
+        """The changes of unit that leave what is learned the same: as of the learner inside."""
+        return self.inside.freedom
+
+    @property
+    def precise(self) -> bool:
+        """Whether the learner inside is fitted in double precision."""
+        return self.inside.precise
+
+    def for_data(self, data: Data) -> Learner:
+        """The same with the learner inside as it is to be used on these data."""
+        return replace(self, base=self.inside.for_data(data))
 
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses what the learner inside refuses.
@@ -44,18 +71,129 @@ class Wrapper(Learner):
           TypeError: there is no learner inside.
           ValueError: as that learner says.
         """
-        if isinstance(self.base, type) or not (hasattr(self.base, "fit") and hasattr(self.base, "predict")):
-            raise TypeError(
-                f"expected {type(self).__name__} to hold a learner, got {self.base!r}; "
-                f"write for example {type(self).__name__}(learn.Descent())"
-            )
-        if hasattr(self.base, "check"):
-            self.base.check(data, plan)
+        self.inside.check(data, plan)
 
-    def base_failure(self, params: Params) -> Int[Array, ""]:
-        """What the learner inside says of its parameters, []."""
-        return getattr(self.base, "failure", lambda p: jnp.zeros((), jnp.int32))(params)
+    def held(self) -> Iterator[Learner]:
+        """The learners that it holds, the outermost first."""
+        learner: Learner = self
+        while isinstance(learner, Wrapper):
+            learner = learner.inside
+            yield learner
 
-    def base_diagnose(self, params: Params) -> dict[str, Array]:
-        """What the learner inside has to tell of its parameters, each [...]."""
-        return getattr(self.base, "diagnose", lambda p: {})(params)
+
+class Entered(NamedTuple):
+    """What goes in to the learner inside: its key and cases [m, D], [m, K], [m]; and what the wrapper itself learned
+    of the cases, with a field `base` for the parameters of the learner inside, or None if it learned nothing.
+    """
+
+    own: Any
+    key: Key
+    x: Float[Array, "m D"]
+    y: Float[Array, "m K"]
+    w: Float[Array, " m"]
+
+
+@dataclass(frozen=True, repr=False)
+class Changing(Wrapper):
+    """A wrapper that changes the cases on their way in and the predictions on their way out.
+
+    Such a wrapper says with `enter` what goes in, and with `inputs_inside`, `targets_inside` and `predictions_outside` how inputs, targets and
+    predictions are changed by parameters that it learned. Everything else follows from it: training from a start,
+    saved networks, and what was made small.
+    """
+
+    def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:
+        """The key and the cases of the learner inside."""
+        raise NotImplementedError
+
+    def outside(self, own: Any, params: Params) -> Params:
+        """The parameters of this wrapper, from what it learned itself and the parameters of the learner inside."""
+        return own._replace(base=params)
+
+    def inside_of(self, params: Params) -> Params:
+        """The parameters of the learner inside."""
+        return params.base
+
+    def inputs_inside(self, params: Params, x: Float[Array, "m D"]) -> Float[Array, "m D"]:
+        """Inputs [m, D] as the learner inside sees them."""
+        return x
+
+    def targets_inside(self, params: Params, y: Float[Array, "m K"]) -> Float[Array, "m K"]:
+        """Targets [m, K] as the learner inside sees them."""
+        return y
+
+    def predictions_outside(self, params: Params, predictions: Float[Array, "m K"]) -> Float[Array, "m K"]:
+        """Predictions [m, K] of the learner inside, in the units of y."""
+        return predictions
+
+    @property
+    def saves_networks(self) -> bool:
+        """Whether the learner inside saves networks while it trains."""
+        return self.inside.saves_networks
+
+    def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Params:
+        """The learner inside, trained on what goes in to it."""
+        return self.fit_from(None, key, x, y, w)
+
+    def fit_from(
+        self, start: PyTree, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
+    ) -> Params:
+        """The same from given start parameters, which are for the learner inside."""
+        own, *cases = self.enter(key, x, y, w)
+        return self.outside(own, self.inside.fit_from(start, *cases))
+
+    def path(
+        self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None
+    ) -> Params:
+        """The networks that the learner inside saves, every array with a leading axis [S]."""
+        own, *cases = self.enter(key, x, y, w)
+        saved = self.inside.path(*cases, start=start)
+        return jax.vmap(lambda params: self.outside(own, params))(saved)
+
+    def watched(
+        self,
+        key: Key,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        watch: Callable[[Params, Any], Float[Array, ""]],
+        patience: float | None = None,
+        stretch: float = 1.0,
+        start: PyTree = None,
+    ) -> Any:
+        """The best of the networks that the learner inside saves; see `Descent.watched`, errors [S]."""
+        own, *cases = self.enter(key, x, y, w)
+
+        def watch_outside(params, iteration):
+            return watch(self.outside(own, params), iteration)
+
+        watched = self.inside.watched(*cases, watch_outside, patience, stretch, start)
+        return watched._replace(best=self.outside(own, watched.best))
+
+    def predict(self, params: Params, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
+        """Predicted targets, in the units of y."""
+        return self.predictions_outside(
+            params, self.inside.predict(self.inside_of(params), self.inputs_inside(params, x))
+        )
+
+    def failure(self, params: Params) -> Int[Array, ""]:
+        """As of the learner inside, []."""
+        return jnp.asarray(self.inside.failure(self.inside_of(params)), jnp.int32)
+
+    def diagnose(self, params: Params) -> dict[str, Array]:
+        """As of the learner inside, each [...]."""
+        return self.inside.diagnose(self.inside_of(params))
+
+    def minimised(self, params: Params) -> Minimum | None:
+        """What the learner inside made small, for `algebraic.full_fit`: losses [n] and penalty [] in its units, which
+        are kept as they are; None where it cannot name it.
+        """
+        minimum = self.inside.minimised(self.inside_of(params))
+        if minimum is None:
+            return None
+        free, rebuild, cost = minimum
+        return (
+            free,
+            lambda free: self.outside(params, rebuild(free)),
+            lambda free, x, y: cost(free, self.inputs_inside(params, x), self.targets_inside(params, y)),
+        )
