@@ -1,6 +1,8 @@
 """Readers against scikit-learn's and pandas' own arrays; every bad input has its sentence."""
 
+import io
 import urllib.error
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import sklearn.datasets
 from sklearn.utils import Bunch
 
 from jaxgen import datasets
+from jaxgen.types.data import TASKS
 
 pytestmark = pytest.mark.one_device
 
@@ -18,7 +21,7 @@ def numbers(n: int = 30, d: int = 3) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(n, d))
 
 
-X, Y = numbers(), numbers(d=1)[:, 0]
+X, Y = numbers(), numbers(d=4)[:, 3]
 
 
 def houses(n: int = 30, **columns) -> pd.DataFrame:
@@ -120,10 +123,10 @@ ARRAYS = {  # what a caller may hold -> x of the same numbers
 
 @pytest.mark.parametrize("hold", ARRAYS.values(), ids=ARRAYS)
 def test_arrays_of_any_kind_become_float64(hold):
-    x = hold(X)
-    data = datasets.from_arrays(x, np.asarray(x)[..., 0], task="regression")
+    x, y = hold(X), hold(Y[:, None])
+    data = datasets.from_arrays(x, y, task="regression")
     np.testing.assert_array_equal(data.x, np.asarray(x, dtype=np.float64))
-    np.testing.assert_array_equal(data.y[..., 0], data.x[..., 0])
+    np.testing.assert_array_equal(data.y, np.asarray(y, dtype=np.float64))
     assert data.x.dtype == data.y.dtype == np.float64
     assert not np.shares_memory(data.x, x)
     assert data.sets == (2 if data.x.ndim == 3 else None)
@@ -137,22 +140,25 @@ def test_names_are_those_given_or_of_the_frame_or_numbered():
 
 
 def test_outputs_of_several_columns():
-    data = datasets.from_arrays(X, X[:, :2])
+    data = datasets.from_arrays(X, 2 * X[:, :2])
     assert data.y.shape == (30, 2)
-    assert datasets.from_arrays(np.stack([X, X]), np.stack([X, X])).y.shape == (2, 30, 3)
+    assert datasets.from_arrays(np.stack([X, X]), np.stack([-X, -X])).y.shape == (2, 30, 3)
 
 
 LABELS = [  # labels of cases 0, 1, 2, 0, 1, 2, ... -> task needed, classes
     (["b", "a", "c"], None, ("a", "b", "c")),
     ([True, False, True], None, ("False", "True")),
     (np.array(["b", "a", "c"], dtype=object), None, ("a", "b", "c")),
-    (np.array([10, 9, 2], dtype=object), None, ("2", "9", "10")),
+    (np.array([10, 9, 2], dtype=object), "classification", ("2", "9", "10")),
+    (np.array([Decimal(10), 9.0, 2], dtype=object), "classification", ("2", "9", "10")),
+    (np.array(["10", "9", "2"]), None, ("10", "2", "9")),
+    (np.array([True, "a", 3], dtype=object), None, ("3", "True", "a")),
     ([10, 9, 2], "classification", ("2", "9", "10")),
     ([-1.0, 1.0, 0.0], "classification", ("-1", "0", "1")),
 ]
 
 
-@pytest.mark.parametrize(("labels", "task", "classes"), LABELS, ids=[f"{np.asarray(row[0]).dtype}" for row in LABELS])
+@pytest.mark.parametrize(("labels", "task", "classes"), LABELS, ids=[f"{np.asarray(row[0])}" for row in LABELS])
 @pytest.mark.parametrize("shape", [(30,), (30, 1), (2, 15)], ids=["[N]", "[N, 1]", "[Q, N]"])
 def test_labels_become_zeros_and_ones(labels, task, classes, shape):
     labels = np.tile(np.asarray(labels), 10)
@@ -160,7 +166,8 @@ def test_labels_become_zeros_and_ones(labels, task, classes, shape):
     assert (data.task, data.classes) == ("classification", classes)
     assert data.y.shape == (*data.x.shape[:-1], len(classes))
     expected = [
-        [float(str(int(label) if isinstance(label, float) else label) == name) for name in classes] for label in labels
+        [float(str(int(label) if isinstance(label, float | Decimal) else label) == name) for name in classes]
+        for label in labels
     ]
     np.testing.assert_array_equal(data.y.reshape(30, -1), expected)
 
@@ -171,8 +178,65 @@ def test_classes_are_those_of_all_sets():
     np.testing.assert_array_equal(data.y.sum(1), [[15, 15, 0], [0, 15, 15]])
 
 
-def test_integers_are_a_regression_unless_said():
-    assert datasets.from_arrays(X, np.arange(30) % 3).task == "regression"
+CODES = {  # targets that may be classes as well as numbers -> what the message calls them
+    "0/1/2": (np.arange(30) % 3, r"3 different whole numbers \(0, 1, 2\)"),
+    "0.0/1.0/2.0": (np.arange(30) % 3 * 1.0, r"3 different whole numbers \(0, 1, 2\)"),
+    "-1/+1": (np.arange(30) % 2 * 2 - 1, r"2 different whole numbers \(-1, 1\)"),
+    "objects": ((np.arange(30) % 2).astype(object), r"2 different whole numbers \(0, 1\)"),
+    "20 counts": (np.arange(30) % 20, "20 different whole numbers"),
+    "in two sets": (np.arange(30).reshape(2, 15) % 2, "2 different whole numbers"),
+    "one column per class": (np.eye(3)[np.arange(30) % 3], "zeros and ones with a single 1 in each row"),
+}
+
+
+@pytest.mark.parametrize("case", CODES)
+def test_numbers_that_may_be_classes_must_be_said_which(case):
+    """Taken for numbers without a word, zero_one would look for the border between classes at 0.5."""
+    y, what = CODES[case]
+    x = X.reshape(2, 15, 3) if y.shape == (2, 15) else X
+    with pytest.raises(ValueError, match=f"task='classification' or task='regression' for 'y', a target of {what}"):
+        datasets.from_arrays(x, y)
+    assert [datasets.from_arrays(x, y, task=task).task for task in TASKS] == list(TASKS)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [np.arange(30) % 21, np.arange(30), np.arange(30) % 3 / 2, (X > 0) * 1.0, np.eye(3)[np.arange(30) % 3] * 2],
+    ids=["21 values", "all different", "halves", "several at once", "twos"],
+)
+def test_numbers_that_cannot_be_classes_are_a_regression(y):
+    assert datasets.from_arrays(X, y).task == "regression"
+
+
+def test_columns_of_zeros_and_ones_are_classes_where_asked_for():
+    code = np.arange(30) % 3
+    by_code, by_column = (datasets.from_arrays(X, y, task="classification") for y in (code, np.eye(3)[code]))
+    equal(by_code, by_column)
+    named = datasets.from_arrays(X, np.eye(3)[code], task="classification", classes=["a", "b", "c"])
+    equal(named, datasets.from_arrays(X, np.array(["a", "b", "c"])[code]))
+    equal(named, datasets.from_arrays(X, pd.get_dummies(np.array(["a", "b", "c"])[code])))
+    assert datasets.from_arrays(X, code, task="classification", classes="uvw").classes == ("u", "v", "w")
+    rare = datasets.from_arrays(X, np.eye(5)[code], task="classification")
+    assert (rare.y.shape, rare.classes) == ((30, 5), ("0", "1", "2", "3", "4"))  # two classes that do not occur here
+
+
+def test_an_input_that_is_the_target_is_refused():
+    """Its error would be rounding, whatever else is among the inputs."""
+    leak = np.column_stack([X, Y])
+    for call in (
+        lambda: datasets.from_arrays(leak, Y),
+        lambda: datasets.from_arrays(np.stack([leak, leak]), np.stack([Y, Y])),
+        lambda: datasets.from_arrays(leak, leak[:, 2:]),
+        lambda: datasets.from_arrays(np.column_stack([X, Y > 0]), Y > 0),
+        lambda: datasets.from_frame(houses().assign(cost=houses()["price"]), "price"),
+        lambda: datasets.from_frame(houses().assign(color=houses()["colour"]), "colour"),
+        lambda: datasets.from_frame(houses().assign(color=pd.Categorical(houses()["colour"])), "colour"),
+    ):
+        with pytest.raises(ValueError, match="inputs that do not hold the target, got '.*', which equals '.*' in ever"):
+            call()
+    almost = leak.copy()
+    almost[7, 3] += 1e-9
+    assert datasets.from_arrays(almost, Y).d == 4
 
 
 def test_constant_inputs_are_dropped_or_kept_on_request():
@@ -236,14 +300,21 @@ FRAMES = {  # the same table in other types
 
 
 @pytest.mark.parametrize("cast", FRAMES.values(), ids=FRAMES)
-@pytest.mark.parametrize("target", ["price", "colour", "garden", "rooms"])
-def test_the_types_of_a_frame_do_not_matter(cast, target):
-    equal(datasets.from_frame(cast(houses()), target), datasets.from_frame(houses(), target))
+@pytest.mark.parametrize(("target", "task"), [("price", None), ("colour", None), ("garden", None), ("rooms", TASKS[0])])
+def test_the_types_of_a_frame_do_not_matter(cast, target, task):
+    equal(datasets.from_frame(cast(houses()), target, task), datasets.from_frame(houses(), target, task))
+
+
+def test_decimals_are_numbers():
+    frame = houses()
+    exact = frame.assign(area=[Decimal(str(area)) for area in frame["area"]])
+    equal(datasets.from_frame(exact, "price"), datasets.from_frame(frame, "price"))
+    equal(datasets.from_frame(exact, "area"), datasets.from_frame(frame, "area"))
 
 
 TARGETS = [  # target, task asked for -> task, classes
     ("price", None, "regression", ()),
-    ("rooms", None, "regression", ()),
+    ("rooms", "regression", "regression", ()),
     ("rooms", "classification", "classification", ("1", "2", "3", "4", "5", "6")),
     ("garden", None, "classification", ("False", "True")),
     ("garden", "regression", "regression", ()),
@@ -263,6 +334,38 @@ def test_a_categorical_target_of_numbers_is_a_classification():
     equal(datasets.from_frame(frame, "rooms"), datasets.from_frame(houses(), "rooms", task="classification"))
     assert datasets.from_arrays(X, frame["rooms"]).classes == ("1", "2", "3", "4", "5", "6")
     assert datasets.from_frame(frame, "rooms", task="regression").task == "regression"
+
+
+def test_a_header_with_a_name_twice_is_refused_wherever_the_header_is(tmp_path):
+    """Pandas would call the second price price.1, so a copy of the target would be an input."""
+    rows = "".join(f"{a},{b},{b}\n" for a, b in zip(X[:, 0], Y, strict=True))
+    plain, twice = f"a,b,price\n{rows}", f"a,price,price\n{rows}"
+    for text, options in (
+        (twice, {}),
+        (f"prices of 2020\n{twice}", {"header": 1}),
+        (f"prices of 2020\n{twice}", {"skiprows": 1}),
+        (f"\n# prices\n{twice}", {"comment": "#"}),
+        (twice.replace(",", ";"), {"sep": None, "engine": "python"}),
+        (f"\ufeff{twice}", {}),
+        (twice, {"usecols": [0, 2]}),
+    ):
+        (tmp_path / "prices.csv").write_text(text)
+        with pytest.raises(ValueError, match="header with different names, got price more than once; rename"):
+            datasets.read_csv(tmp_path / "prices.csv", "price", **options)
+    (tmp_path / "prices.csv").write_text(twice)
+    named = datasets.read_csv(tmp_path / "prices.csv", "y", names=["a", "b", "y"], header=0, usecols=["a", "y"])
+    assert (named.names, named.target) == (("a",), "y")
+    with pytest.raises(ValueError, match="inputs that do not hold the target, got 'b', which equals 'price'"):
+        datasets.read_csv(io.StringIO(plain), "price")
+
+
+def test_open_files_are_read():
+    text = houses().to_csv(index=False)
+    data = datasets.from_frame(houses(), "price")
+    equal(datasets.read_csv(io.StringIO(text), "price"), data)
+    equal(datasets.read_csv(io.BytesIO(text.encode()), "price"), data)
+    with pytest.raises(ValueError, match=r"<StringIO>: expected a target among the columns .*, got 'prize'"):
+        datasets.read_csv(io.StringIO(text), "prize")
 
 
 def test_rows_stay_together_whatever_the_index():
@@ -403,7 +506,7 @@ BAD_ARRAYS = [
     ),
     ("str x", arrays(put("high", str), names="abc"), "got 'high' in column 'b', row 2"),
     ("str in Q", arrays(np.stack([X, put("high", object)]), np.stack([Y, Y])), "got 'high' in column 'x1', row 2"),
-    ("number too large", arrays(put(10**400, object)), "expected numbers, got '10+' in column 'x1', row 2"),
+    ("number too large", arrays(put(10**400, object)), "expected numbers, got '10+…' in column 'x1', row 2"),
     ("text in y", arrays(y=spoil(Y, 3, "low"), task="regression"), "got 'low' in column 'y', row 3"),
     ("None in x", arrays(put(None, object)), "column 1 \\('x1'\\), case 2"),
     ("NaN in x", arrays(put(np.nan)), "finite numbers, got nan in x, column 1 \\('x1'\\), case 2"),
@@ -425,10 +528,25 @@ BAD_ARRAYS = [
     ("single class", arrays(y=["a"] * 30), "2 to 20 classes, got 1 in 'y', the first 'a'; choose another target"),
     (
         "too many classes",
-        arrays(y=Y.astype(str)),
-        "2 to 20 classes, got 30 in 'y'.*convert numbers that were read as texts",
+        arrays(y=[f"street {i}" for i in range(30)]),
+        "2 to 20 classes, got 30 in 'y', the first 'street 0'; join rare classes",
     ),
-    ("labels [N, K]", arrays(y=np.eye(30)[:, :2], task="classification"), r"one label per case.*got \[30, 2\].*argmax"),
+    (
+        "two classes at once",
+        arrays(y=np.eye(30)[:, :2], task="classification"),
+        r"one label per case .*, or zeros and ones .*, got 0.0, 0.0 in row 2 of \[30, 2\]; give y \[N\], such as y.argmax",
+    ),
+    (
+        "one class in columns",
+        arrays(y=np.eye(2)[np.zeros(30, int)], task="classification"),
+        "2 to 20 classes, got 1 in 'y'",
+    ),
+    (
+        "too few class names",
+        arrays(y=["a", "b"] * 15, classes=["c"]),
+        r"names for the 2 classes of 'y' \(a, b\), got 1; name every class once",
+    ),
+    ("classes of a regression", arrays(classes=["a", "b"]), r"no classes for a regression of 'y', got \['a', 'b'\]"),
     (
         "constant x",
         arrays(put(7.0)[[2] * 30]),

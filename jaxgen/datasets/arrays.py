@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from jaxgen.datasets.checks import as_array, check_names, check_shapes, floats
+from jaxgen.datasets.checks import as_array, check_names, check_no_copy, check_shapes, floats, texts
+from jaxgen.datasets.targets import chosen_task, one_hot
 from jaxgen.types import Data
+from jaxgen.types.data import TASKS
+from jaxgen.types.numbers import require_one_of, shown
 
 
 def from_arrays(
@@ -17,87 +20,74 @@ def from_arrays(
     target: str = "y",
     task: str | None = None,
     constant: str = "raise",
+    classes: Iterable[str] | None = None,
 ) -> Data:
     """Data from arrays, after every check.
 
     Args:
       x: inputs, [N, D] or [Q, N, D]: anything that NumPy reads as real numbers.
-      y: targets, [N] or [N, K], with the leading axis of x if it has one; one label per case for a classification.
+      y: targets, [N] or [N, K], with the leading axis of x if it has one. For a classification one label per case, or
+        one column of zeros and ones per class.
       names: the D names of the inputs, all different; by default those of a DataFrame, else x0, x1, ...
       target: the name of what is predicted.
-      task: "regression" or "classification"; by default a classification if y holds texts, objects, categories or
-        booleans. Its classes are sorted, those of all Q sets together, with one column of zeros and ones each.
+      task: "regression" or "classification"; by default texts, categories and booleans are classes, and numbers are
+        numbers. Numbers that may be either must be said which: at most 20 different whole numbers, or zeros and ones
+        with a single 1 in each row.
       constant: what to do with an input that is constant within every data set: "raise" an error, "drop" or "keep" it.
+      classes: names of the classes, in the order of the sorted labels or of the columns of y; by default the labels,
+        sorted, those of all Q sets together, or the names or numbers of the columns.
     Returns:
       Data with x [*Q, N, D] and y [*Q, N, K], copies in float64.
     Raises:
       ValueError: shapes do not belong together, a value is no finite number or a label is missing, names do not
-        fit, an input or the target is constant, or there are not between 2 and max(20, N / 2) classes.
+        fit, an input or the target is constant, an input equals the target in every case, the task is not clear, or
+        there are not between 2 and max(20, N / 2) classes.
     """
-    for name, value, allowed in (
-        ("task", task, (None, "regression", "classification")),
-        ("constant", constant, ("raise", "drop", "keep")),
-    ):
-        if value not in allowed:
-            raise ValueError(
-                f"expected {name} to be one of {', '.join(map(repr, allowed))}, got {value!r}; choose one of these"
-            )
-    task = "classification" if task is None and isinstance(getattr(y, "dtype", None), pd.CategoricalDtype) else task
+    require_one_of("task", task, (None, *TASKS))
+    require_one_of("constant", constant, ("raise", "drop", "keep"))
+    if not isinstance(target, str):
+        raise ValueError(f"expected the name of the target as text, got {shown(target)}; name it by a text")
+    if task is None and isinstance(getattr(y, "dtype", None), pd.CategoricalDtype):
+        task = "classification"
     if isinstance(x, pd.DataFrame):
-        if isinstance(y, pd.DataFrame | pd.Series) and not x.index.equals(y.index):
-            raise ValueError(
-                "expected x and y with the same index in the same order, got two different ones; "
-                "align them first, or use from_frame on one frame that holds both"
-            )
+        _check_index(x, y)
         names = map(str, x.columns) if names is None else names
     inputs, outputs = as_array(x, "x"), as_array(y, target)
     outputs = outputs[..., None] if outputs.ndim == inputs.ndim - 1 else outputs
     check_shapes(inputs, outputs)
-    names = tuple(f"x{column}" for column in range(inputs.shape[-1])) if names is None else tuple(names)
-    check_names(names, inputs.shape[-1])
-    inputs = floats(inputs, names)
-    if (task or ("classification" if outputs.dtype.kind in "OUb" else "regression")) == "classification":
-        outputs, classes = _one_hot(outputs, target)
-        return _without_constant(Data(inputs, outputs, names, target, "classification", classes).checked(), constant)
-    data = Data(inputs, floats(outputs, (target,) * outputs.shape[-1]), names, target).checked()
+    words = tuple(f"x{column}" for column in range(inputs.shape[-1])) if names is None else texts("names", names)
+    check_names(words, inputs.shape[-1])
+    inputs = floats(inputs, words)
+    if chosen_task(outputs, task, target) == "classification":
+        if outputs.dtype.kind in "biuf":
+            check_no_copy(inputs, outputs, words, target)
+        wanted = None if classes is None else texts("classes", classes)
+        columns = tuple(map(str, y.columns)) if isinstance(y, pd.DataFrame) else None
+        outputs, labels = one_hot(outputs, target, wanted, columns)
+        return _without_constant(Data(inputs, outputs, words, target, "classification", labels).checked(), constant)
+    if classes is not None:
+        raise ValueError(f"expected no classes for a regression of {target!r}, got {shown(classes)}; leave them out")
+    data = Data(inputs, floats(outputs, (target,) * outputs.shape[-1]), words, target).checked()
+    check_no_copy(data.x, data.y, words, target)
+    return _without_constant(_with_varying_target(data), constant)
+
+
+def _check_index(x: pd.DataFrame, y: Any) -> None:
+    if isinstance(y, pd.DataFrame | pd.Series) and not x.index.equals(y.index):
+        raise ValueError(
+            "expected x and y with the same index in the same order, got two different ones; "
+            "align them first, or use from_frame on one frame that holds both"
+        )
+
+
+def _with_varying_target(data: Data) -> Data:
     same = np.argwhere(data.y.max(-2) == data.y.min(-2))
     if len(same):
+        value = data.y[..., 0, :][tuple(same[0])]
         raise ValueError(
-            f"expected a target that varies, got {data.y[..., 0, :][tuple(same[0])]:g} for {target!r} in "
-            "every row; choose another target"
+            f"expected a target that varies, got {value:g} for {data.target!r} in every row; choose another target"
         )
-    return _without_constant(data, constant)
-
-
-def _one_hot(y: np.ndarray, target: str) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Zeros and ones [*Q, N, K] and the K class names of labels [*Q, N, 1]."""
-    if y.shape[-1] != 1:
-        raise ValueError(
-            f"expected one label per case for the classification of {target!r}, got {list(y.shape)}; "
-            "give y [N], such as y.argmax(-1) of zeros and ones per class"
-        )
-    labels = y[..., 0]
-    good = np.isfinite(labels) & (np.floor(labels) == labels) if labels.dtype.kind == "f" else ~pd.isna(labels)
-    if not good.all():
-        place = tuple(int(i) for i in np.argwhere(~good)[0])
-        raise ValueError(
-            f"expected texts or whole numbers as labels, got {labels[place]} for {target!r} in row "
-            f"{place[-1]}; leave out such cases, or use task='regression'"
-        )
-    code, levels = pd.factorize(labels.ravel(), sort=True)
-    if not 2 <= len(levels) <= max(20, labels.size / 2):
-        advice = (
-            "choose another target"
-            if len(levels) < 2
-            else "join rare classes, or convert numbers that were read as texts"
-        )
-        raise ValueError(
-            f"expected 2 to {max(20, labels.size // 2)} classes, got {len(levels)} in {target!r}, the "
-            f"first '{levels[0]}'; {advice}"
-        )
-    return np.eye(len(levels))[code].reshape(*labels.shape, -1), tuple(
-        str(int(level) if labels.dtype.kind == "f" else level) for level in levels
-    )
+    return data
 
 
 def _without_constant(data: Data, constant: str) -> Data:
@@ -105,14 +95,10 @@ def _without_constant(data: Data, constant: str) -> Data:
     if constant == "keep" or not same.any():
         return data
     if constant == "raise" or same.all():
-        first, advice = (
-            int(np.argmax(same)),
-            "give inputs that vary"
-            if same.all()
-            else "leave it out with constant='drop', or keep it with constant='keep'",
-        )
+        first = int(np.argmax(same))
+        some = "leave it out with constant='drop', or keep it with constant='keep'"
         raise ValueError(
             f"expected inputs that vary, got {data.x[..., first].flat[0]:g} in every row of column "
-            f"{data.names[first]!r} ({same.sum()} such columns); {advice}"
+            f"{data.names[first]!r} ({same.sum()} such columns); {'give inputs that vary' if same.all() else some}"
         )
     return data.select(np.flatnonzero(~same).tolist())

@@ -1,6 +1,5 @@
 """Real data that come with scikit-learn."""
 
-from dataclasses import replace
 from typing import Any
 
 from jaxgen.datasets.arrays import from_arrays
@@ -60,12 +59,12 @@ def _bundled(name: str, target: str, constant: str = "raise", **options: Any) ->
 
     bunch = getattr(datasets, f"load_{name}")(**options)
     classes = tuple(str(name) for name in bunch.get("target_names", ()))
-    data = from_arrays(
+    return from_arrays(
         bunch.data,
         bunch.target,
         map(str, bunch.feature_names),
         target,
         "classification" if classes else "regression",
         constant,
+        classes or None,  # in the order of the labels 0, 1, ...
     )
-    return replace(data, classes=classes)  # in the order of the labels 0, 1, ...

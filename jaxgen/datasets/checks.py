@@ -1,12 +1,30 @@
 """Checks that all readers share, and the messages that name the place of what is wrong."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import date, time, timedelta
+from decimal import Decimal
+from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+
+from jaxgen.types.numbers import shown
+
+_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_DATE = re.compile(
+    r"\d{4}[-/.]\d\d?([-/.]\d\d?)?([T ].*)?"  # 2020-01, 2020/1/31, 2020-01-02T10:00
+    r"|\d\d?[-/.]\d\d?[-/.](\d{4}|\d\d)( .*)?"  # 01/02/2020, 1.2.20
+    r"|\d\d?[ -]" + _MONTH + r"[ -]\d{2,4}|" + _MONTH + r" \d\d?,? \d{4}"  # 2 Jan 2020, January 2, 2020
+    r"|\d\d?:\d\d(:\d\d.*)?",  # 10:30
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[$€£]? ?[-+]?[.,]?\d[\d .,'_]*([eE][-+]?\d+)? ?[%$€£]?|[-+]?(nan|inf|infinity)", re.IGNORECASE)
+_MOMENTS = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)
 
 
 @contextmanager
@@ -19,10 +37,16 @@ def naming(source: str | Path) -> Iterator[None]:
 
 
 def existing(path: str | PathLike[str]) -> Path:
-    """The path of a file that is there; FileNotFoundError otherwise."""
-    if not Path(path).is_file():
+    """The path of a file that is there; FileNotFoundError otherwise, TypeError for what is no path."""
+    if not isinstance(path, str | PathLike):
+        raise TypeError(f"expected the path of a file, got {shown(path)}; give it as text or as a pathlib.Path")
+    try:
+        there, folder = Path(path).is_file(), Path(path).is_dir()
+    except (OSError, ValueError):  # a name too long, or with a zero byte
+        there, folder = False, False
+    if not there:
         raise FileNotFoundError(
-            f"{path}: expected a file, got {'a folder' if Path(path).is_dir() else 'none'}; check the path"
+            f"{_printable(str(path))}: expected a file, got {'a folder' if folder else 'none'}; check the path"
         )
     return Path(path)
 
@@ -44,12 +68,36 @@ def as_array(values: Any, name: str) -> np.ndarray:
         raise ValueError(
             f"expected rows of equal length in {name}, got different lengths; give every case the same columns"
         ) from None
-    if array.dtype.kind not in "biufOU":
+    if array.dtype.kind not in "biufOUT":
         raise ValueError(
             f"expected real numbers in {name}, got {array.dtype}; "
             "convert them to numbers with a meaning (days since a date, real and imaginary part)"
         )
-    return array
+    return plain(array)
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """An array of objects [...] as one of booleans or numbers if all of them are; any other array as it is.
+
+    Decimals, fractions and integers beyond 64 bits become floating numbers.
+    """
+    if array.dtype.kind == "T":  # NumPy's texts of variable length
+        return array.astype(object)
+    if array.dtype.kind != "O" or array.size == 0:
+        return array
+    kinds = {type(value) for value in array.flat}
+    if all(issubclass(kind, bool | np.bool_) for kind in kinds):
+        return array.astype(bool)
+    if any(issubclass(kind, bool | np.bool_) or not issubclass(kind, Real | Decimal) for kind in kinds):
+        return array
+    try:
+        return array.astype(np.int64 if all(issubclass(kind, Integral) for kind in kinds) else np.float64)
+    except OverflowError:
+        pass
+    try:
+        return array.astype(np.float64)
+    except OverflowError:  # `floats` names the place
+        return array
 
 
 def check_shapes(x: np.ndarray, y: np.ndarray) -> None:
@@ -75,6 +123,58 @@ def check_names(names: Sequence[str], d: int) -> None:
         raise ValueError(f"expected different names, got {twice!r} {names.count(twice)} times; rename the columns")
 
 
+def texts(what: str, names: Any) -> tuple[str, ...]:
+    """Names as a tuple of texts; ValueError if they are anything else."""
+    words = tuple(names) if isinstance(names, Iterable) else (None,)
+    if not all(isinstance(word, str) for word in words):
+        raise ValueError(f"expected {what} as a list of texts, got {shown(names)}; name each by a text")
+    return tuple(map(str, words))
+
+
+def check_no_copy(x: np.ndarray, y: np.ndarray, names: Sequence[str], target: str) -> None:
+    """ValueError if an input of x [*Q, N, D] is the very same numbers as a target of y [*Q, N, K].
+
+    A rule that may look at what it predicts has no error, so its numbers would say nothing.
+    """
+    for output in range(y.shape[-1]):
+        same = (x == y[..., output, None]).reshape(-1, x.shape[-1]).all(0)
+        if same.any():
+            refuse_copy(names[int(np.argmax(same))], target)
+
+
+def refuse_copy(name: str, target: str) -> None:
+    """The ValueError for an input that is a copy of the target."""
+    raise ValueError(
+        f"expected inputs that do not hold the target, got {name!r}, which equals {target!r} in every row; leave it out"
+    )
+
+
+def sorted_levels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The number of its level for each of the values [N], and the different levels in sorted order.
+
+    Levels of kinds that do not compare, such as texts and booleans, are sorted as texts.
+    """
+    code, levels = pd.factorize(values)
+    try:
+        order = np.argsort(levels, kind="stable")
+    except TypeError:
+        order = np.argsort([str(level) for level in levels], kind="stable")
+    return np.argsort(order)[code], np.asarray(levels)[order]
+
+
+def check_unlike(levels: Sequence[str], name: str) -> None:
+    """ValueError if two levels of a column differ in their kind (1 and '1') or in spaces only: they are hardly meant
+    to be two.
+    """
+    words = [level.strip() for level in levels]
+    if len(set(words)) < len(words):
+        alike = next(word for word in words if words.count(word) > 1)
+        raise ValueError(
+            f"expected levels of {name!r} that differ by more than spaces or kind, got {words.count(alike)} times "
+            f"'{listed([alike])}'; strip the texts, and make them all texts"
+        )
+
+
 def is_number(value: Any) -> bool:
     """Whether Python reads a value as a number."""
     try:
@@ -84,13 +184,39 @@ def is_number(value: Any) -> bool:
     return True
 
 
+def hold_dates(values: Sequence[Any]) -> bool:
+    """Whether there is a date or time among objects, or more than half of them are texts that look like one."""
+    if any(isinstance(value, _MOMENTS) for value in values):
+        return True
+    dates = sum(isinstance(value, str) and _DATE.fullmatch(value.strip()) is not None for value in values)
+    return dates > len(values) / 2
+
+
+def looks_like_number(value: Any) -> bool:
+    """Whether a text is a number as people write it: 1,5 or 1 000 or 12 % too."""
+    return isinstance(value, str) and _NUMBER.fullmatch(value.strip()) is not None
+
+
+def listed(words: Iterable[Any], most: int = 20) -> str:
+    """Words with commas between, fit for one line of a message: the first of them if there are many."""
+    every = [_printable(str(word)) for word in words]
+    return ", ".join(every[:most]) + (f", ... ({len(every)} in all)" if len(every) > most else "")
+
+
+def _printable(text: str, most: int = 200) -> str:
+    """A text on one line, cut where it is long."""
+    line = text if text.isprintable() else repr(text)
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
 def floats(array: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """A copy [..., D] in float64, or an error that names the first value that is no number."""
     try:
         return array.astype(np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
         place = next(place for place in np.ndindex(array.shape) if not is_number(array[place]))
+        value = _printable(str(array[place]))
         raise ValueError(
-            f"expected numbers, got '{array[place]}' in column {names[place[-1]]!r}, row {place[-2]}: "
+            f"expected numbers, got '{value}' in column {names[place[-1]]!r}, row {place[-2]}: "
             "text where a number is needed; correct it, or use from_frame"
         ) from None

@@ -1,8 +1,7 @@
 """Data from tables: data frames, CSV files, OpenML."""
 
 import difflib
-from collections.abc import Hashable
-from os import PathLike
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,21 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from jaxgen.datasets.arrays import from_arrays
-from jaxgen.datasets.checks import check_names, existing, is_number, naming
+from jaxgen.datasets.checks import (
+    check_names,
+    check_unlike,
+    hold_dates,
+    is_number,
+    listed,
+    looks_like_number,
+    naming,
+    plain,
+    refuse_copy,
+    sorted_levels,
+)
+from jaxgen.datasets.files import read_table
 from jaxgen.types import Data
+from jaxgen.types.numbers import require_kind, shown
 
 
 def from_frame(frame: pd.DataFrame, target: Hashable, task: str | None = None, constant: str = "raise") -> Data:
@@ -24,21 +36,25 @@ def from_frame(frame: pd.DataFrame, target: Hashable, task: str | None = None, c
     Args:
       frame: one row per case; rows are taken in their order, the index is not used.
       target: the name of the column to predict.
-      task: "regression" or "classification"; by default a target of texts, categories or booleans is a classification.
+      task: "regression" or "classification"; by default a target of texts, categories or booleans is a classification,
+        one of numbers a regression. At most 20 different whole numbers may be either and must be said which.
       constant: as for `from_arrays`.
     Returns:
       Data with x [N, D], D the number of columns after the encoding, and y [N, K].
     Raises:
-      ValueError: as `from_arrays`; or the target is unknown, names are not different, a value is missing, or a column
-        holds dates, a text among numbers, or more than max(20, N / 2) different texts.
+      TypeError: it is no DataFrame.
+      ValueError: as `from_arrays`; or the target is unknown, another column is a copy of it, names are not different, a
+        value is missing, or a column holds dates, numbers written as texts, a text among numbers, or more than
+        max(20, N / 2) different texts.
     """
+    require_kind("a pandas DataFrame", frame, pd.DataFrame, "make one, or use from_arrays")
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
     target = str(target)
     check_names(list(frame.columns), frame.shape[1])
     if target not in frame.columns:
         guess = difflib.get_close_matches(target, frame.columns, n=1)
         raise ValueError(
-            f"expected a target among the columns {', '.join(frame.columns)}, got {target!r}; "
+            f"expected a target among the columns {listed(frame.columns)}, got {shown(target)}; "
             f"{f'did you mean {guess[0]!r}?' if guess else 'name one of them'}"
         )
     if len(frame) < 2 or frame.shape[1] < 2:
@@ -50,17 +66,16 @@ def from_frame(frame: pd.DataFrame, target: Hashable, task: str | None = None, c
     labels = columns.pop(target)
     if task != "classification":
         _check_spoiled(labels)
+    _check_no_copy(columns, labels)
     names, inputs = zip(*(pair for column in columns.values() for pair in _encoded(column)), strict=True)
     return from_arrays(np.column_stack(inputs), labels, names, target, task, constant)
 
 
-def read_csv(
-    path: str | PathLike[str], target: Hashable, task: str | None = None, constant: str = "raise", **options: Any
-) -> Data:
+def read_csv(path: Any, target: Hashable, task: str | None = None, constant: str = "raise", **options: Any) -> Data:
     """Data from a CSV file with a header.
 
     Args:
-      path: the file.
+      path: the file, compressed or not, or an open file such as io.StringIO.
       target: the name of the column to predict.
       task, constant: as for `from_frame`.
       **options: passed on to `pandas.read_csv`: sep, decimal, usecols, na_values, dtype={"column": "category"}, ...
@@ -68,27 +83,14 @@ def read_csv(
       Data with x [N, D] and y [N, K], encoded as by `from_frame`.
     Raises:
       FileNotFoundError: there is no such file.
-      ValueError: as `from_frame`, the file named; or the file is empty or no table.
+      OSError: it may not be read.
+      TypeError: neither a path nor an open file.
+      ValueError: as `from_frame`, the file named; or the file is empty or no table, damaged, or its header has a name
+        twice.
     """
-    path = existing(path)
-    with naming(path):
-        try:
-            frame = pd.read_csv(path, **options)
-        except pd.errors.EmptyDataError:
-            raise ValueError("expected a header and rows, got an empty file; check the path") from None
-        except ValueError as error:  # of pandas' parser, or bytes that are no text
-            raise ValueError(
-                f"expected a table, got what pandas.read_csv cannot read ({' '.join(str(error).split())}); "
-                "give its options (sep, encoding, usecols)"
-            ) from None
-        if options.get("index_col") is None and not frame.index.equals(
-            pd.RangeIndex(len(frame))
-        ):  # pandas took the first values as row names
-            raise ValueError(
-                f"expected {frame.shape[1]} values in every row, one per name in the header, got more; "
-                "name every column, or pass index_col=0 for row names"
-            )
-        return from_frame(frame, target, task, constant)
+    source, table = read_table(path, options)
+    with naming(source):
+        return from_frame(table, target, task, constant)
 
 
 def openml(
@@ -113,6 +115,13 @@ def openml(
     """
     from sklearn.datasets import fetch_openml
 
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"expected the name of a set of openml.org, got {shown(name)}; give it as text")
+    whole = isinstance(version, int | np.integer) and not isinstance(version, bool) and version >= 1
+    if not whole and version != "active":
+        raise ValueError(
+            f"expected version to be a whole number of at least 1 or 'active', got {shown(version)}; give one of these"
+        )
     with naming(f"OpenML {name}"):
         try:
             bunch: Any = fetch_openml(name=name, version=version, as_frame=True, parser="pandas")
@@ -124,32 +133,45 @@ def openml(
         if target is None and len(bunch.target_names) != 1:
             raise ValueError(
                 f"expected a set with one target of its own, got {len(bunch.target_names)}; "
-                f"name the target among {', '.join(map(str, bunch.frame.columns))}"
+                f"name the target among {listed(bunch.frame.columns)}"
             )
         return from_frame(bunch.frame, bunch.target_names[0] if target is None else target, task, constant)
 
 
 def _complete(column: pd.Series) -> pd.Series:
-    """The column in the simplest type that holds it, without missing values or dates."""
+    """The column in the simplest type that holds it, without missing values, dates or what is no single value."""
     missing = column.isna().to_numpy()
     if missing.any():
         raise ValueError(
             f"expected no missing value, got {missing.sum()} in column {column.name!r}, the first in row "
             f"{np.argmax(missing)}; fill in or leave out these rows first"
         )
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column
     column = column.infer_objects()
-    texts = not is_numeric_dtype(column) and not isinstance(column.dtype, pd.CategoricalDtype)
-    if texts and (
-        column.dtype.kind in "mM" or column.astype(str).str.match(r"\d{4}-\d\d(-\d\d|$)").all()
-    ):  # also dates held as objects or ISO texts
+    if column.dtype.kind in "mM" or (not is_numeric_dtype(column) and hold_dates(column.tolist())):
         raise ValueError(
             f"expected numbers or texts, got dates in column {column.name!r}; "
             "convert them to numbers with a meaning (age in days, month), or leave the column out"
         )
-    if is_numeric_dtype(column) and not isinstance(
-        column.dtype, np.dtype
-    ):  # nullable numbers would arrive as objects, so as labels
+    if not is_numeric_dtype(column):
+        return _of_single_values(column)
+    if not isinstance(column.dtype, np.dtype):  # nullable numbers would arrive as objects, so as labels
         return column.astype(bool if is_bool_dtype(column) else np.float64)
+    return column
+
+
+def _of_single_values(column: pd.Series) -> pd.Series:
+    """A column of texts, or of objects each of which is a text or a number."""
+    values = plain(column.to_numpy(dtype=object))
+    if values.dtype.kind != "O":  # such as Decimals
+        return pd.Series(values, name=column.name)
+    for row, value in enumerate(values):
+        if not isinstance(value, str | bool | np.bool_) and not is_number(value):
+            raise ValueError(
+                f"expected numbers or texts, got {shown(value)} in column {column.name!r}, row {row}; "
+                "make one column of numbers or texts of each of its parts, or leave the column out"
+            )
     return column
 
 
@@ -161,10 +183,19 @@ def _check_spoiled(column: pd.Series) -> None:
     if number.mean() > 0.5 and not number.all():
         row = int(np.argmin(number))
         raise ValueError(
-            f"expected numbers, as in most rows, got '{column.iloc[row]}' in column {column.name!r}, row "
+            f"expected numbers, as in most rows, got '{listed([column.iloc[row]])}' in column {column.name!r}, row "
             f"{row}: text where a number is needed; "
             "correct it, or make the column categorical (dtype 'category') if its numbers are codes"
         )
+
+
+def _check_no_copy(columns: Mapping[str, pd.Series], labels: pd.Series) -> None:
+    """Refuses an input that is a copy of the target, texts included."""
+    wanted = labels.to_numpy(dtype=object)
+    for name, column in columns.items():
+        values = column.to_numpy(dtype=object)
+        if values[0] == wanted[0] and bool(np.all(values == wanted)):  # most columns differ in the first row
+            refuse_copy(name, str(labels.name))
 
 
 def _encoded(column: pd.Series) -> list[tuple[str, np.ndarray]]:
@@ -172,12 +203,27 @@ def _encoded(column: pd.Series) -> list[tuple[str, np.ndarray]]:
     if is_numeric_dtype(column):
         return [(str(column.name), column.to_numpy())]
     _check_spoiled(column)
-    code, levels = pd.factorize(column.to_numpy(dtype=object), sort=True)
+    values = column.to_numpy(dtype=object)
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        _check_no_numbers(values, str(column.name))
+    code, levels = sorted_levels(values)
     if len(levels) > max(20, len(column) / 2):
         raise ValueError(
             f"expected a few levels, got {len(levels)} different texts in the {len(column)} rows of "
-            f"column {column.name!r}, the first '{column.iloc[0]}'; "
+            f"column {column.name!r}, the first '{listed([values[0]])}'; "
             "leave an identifier out, join rare levels, or convert numbers that were read as texts"
         )
+    check_unlike([str(level) for level in levels], str(column.name))
     kept = range(min(1, len(levels) - 1), len(levels))  # a single level becomes a constant column, treated as any other
     return [(f"{column.name}={levels[k]}", (code == k).astype(np.float64)) for k in kept]
+
+
+def _check_no_numbers(values: np.ndarray, name: str) -> None:
+    """Refuses a column [N] of texts most of which are numbers as people write them: their order would be lost."""
+    numbers = [value for value in values if looks_like_number(value)]
+    if len(numbers) > len(values) / 2:
+        raise ValueError(
+            f"expected numbers or texts, got numbers written as texts in column {name!r}, such as "
+            f"'{listed(numbers[:1])}'; convert them (decimal=',', thousands='.', astype(float)), or make the column "
+            "categorical (dtype 'category') if they are codes"
+        )
