@@ -16,9 +16,7 @@ def require_memory(what: str, needed: int, advice: str) -> None:
     """MemoryError if `what` needs more bytes than nine tenths of what is free."""
     free = free_bytes()
     if needed > 0.9 * free:
-        raise MemoryError(
-            f"expected {what} to fit into memory, got {needed:,} bytes where {free:,} are free; {advice}"
-        )
+        raise MemoryError(f"expected {what} to fit into memory, got {needed:,} bytes where {free:,} are free; {advice}")
 
 
 def _free_on_machine() -> int:
