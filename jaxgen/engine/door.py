@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxgen.engine.job import explained
 from jaxgen.loss import about
 from jaxgen.types import Data, Key, Learner, Loss, Plan, as_learner, keys
+from jaxgen.types.calls import explained
 from jaxgen.types.checks import check_targets
 from jaxgen.types.contract import learns_from_absent_cases
 from jaxgen.types.identity import named

@@ -1,7 +1,5 @@
 """What one chunk of a run computes, as a function of one data set and some of its rows."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxgen.types import Learner, Loss
-from jaxgen.types.identity import named
+from jaxgen.types.calls import as_array, explained, failure_of, losses_of, predictions_of
 
 
 @dataclass(frozen=True)
@@ -80,49 +78,18 @@ class Job:
 
     def tested(self, params, x, y):
         """Losses [N] of one row on all cases, and its predictions [N, K] or None."""
-        with explained(self.learner, "predict(params, x)"):
-            predictions = _array(self.learner.predict(params, x))
-        if predictions is None or predictions.shape != y.shape:
-            came = "no array" if predictions is None else list(predictions.shape)
-            raise ValueError(
-                f"expected predictions {list(y.shape)} of {self.learner}, one row a case and one column an output, "
-                f"got {came}; let predict return [m, K] for x [m, D]"
-            )
-        if jnp.issubdtype(predictions.dtype, jnp.complexfloating):
-            raise ValueError(
-                f"expected real predictions of {self.learner}, got {predictions.dtype}; let predict return real numbers"
-            )
-        predictions = predictions.astype(x.dtype)
-        with explained(self.loss, "a loss (y, predictions)"):
-            losses = _array(self.loss(y, predictions))
-        if losses is None or losses.shape != y.shape[:1]:
-            came = "no array" if losses is None else list(losses.shape)
-            raise ValueError(
-                f"expected one loss a case, {list(y.shape[:1])}, of the loss {named(self.loss)}, got {came}; sum over "
-                "the last axis of y and predictions [N, K] only"
-            )
-        return losses.astype(x.dtype), predictions if self.predictions else None
+        predictions = predictions_of(self.learner, params, x, y)
+        return losses_of(self.loss, y, predictions), predictions if self.predictions else None
 
     def failed(self, params):
         """The number of the sentence that says why a fit failed, or 0; []."""
-        with explained(self.learner, "failure(params)"):
-            code = _array(self.learner.failure(params))
-        if code is None or code.shape != () or not (code.dtype == bool or jnp.issubdtype(code.dtype, jnp.integer)):
-            came = "no number" if code is None else f"{code.dtype} {list(code.shape)}"
-            raise ValueError(
-                f"expected failure(params) of {self.learner} to give one whole number, got {came}; return 0 for a fit "
-                "that went well, else the number from 1 of its sentence in failures"
-            )
-        # A number beyond the sentences would overflow to that of another failure, or to that of success.
-        return jnp.where((code < 0) | (code > len(self.learner.failures)), len(self.learner.failures) + 1, code).astype(
-            jnp.int32
-        )
+        return failure_of(self.learner, params)
 
     def told(self, params):
         """What `diagnose` says of a row, each [...]."""
         with explained(self.learner, "diagnose(params)"):
             info = self.learner.diagnose(params)
-        arrays = {name: _array(value) for name, value in info.items()} if isinstance(info, dict) else None
+        arrays = {name: as_array(value) for name, value in info.items()} if isinstance(info, dict) else None
         if arrays is None or any(value is None or not isinstance(name, str) for name, value in arrays.items()):
             raise ValueError(
                 f"expected diagnose(params) of {self.learner} to give a dictionary of arrays, got "
@@ -150,51 +117,10 @@ class Job:
         return x[index], y[index], jnp.where(present, w[index], 0)
 
 
-_ADVICE = {
-    "TracerArrayConversionError": "use jax.numpy in place of NumPy there, which cannot be traced",
-    "TracerBoolConversionError": "use jnp.where in place of `if`: the numbers are not known while it is traced",
-    "NonConcreteBooleanIndexError": "use jnp.where or the weights in place of a mask as an index",
-    "ConcretizationTypeError": "the numbers are not known while it is traced; take sizes from shapes",
-    "TracerIntegerConversionError": "use x[index] of jax.numpy arrays; the numbers are not known while it is traced",
-}
-
-
-@contextmanager
-def explained(owner: Any, what: str) -> Iterator[None]:
-    """Turns what goes wrong inside a function of the user's into one sentence.
-
-    Args:
-      owner: the learner or loss.
-      what: the function, as it should be called.
-    """
-    try:
-        yield
-    except (MemoryError, RecursionError):
-        raise
-    except Exception as error:
-        text = " ".join(str(error).split())
-        if text.startswith("expected "):  # said by a learner itself
-            raise
-        name = named(owner)
-        advice = _ADVICE.get(type(error).__name__, "try it alone on one training set of jax.numpy arrays")
-        raise ValueError(
-            f"expected {what} of {name} to run on JAX arrays, got {type(error).__name__}: "
-            f"{text.split('. ')[0][:160].rstrip('.')}; {advice}"
-        ) from error
-
-
-def _array(value: Any) -> Any:
-    """A value as an array of JAX; None if it is none."""
-    try:
-        return jnp.asarray(value)
-    except (TypeError, ValueError):
-        return None
-
-
 def _trusted(learner: Learner, shared: Any, rows: int) -> Any:
     """What `fit_rows` returned, if it is parameters [R, ...] and trusted [R]."""
     good = isinstance(shared, tuple) and len(shared) == 2
-    good = good and (trusted := _array(shared[1])) is not None and trusted.shape == (rows,)
+    good = good and (trusted := as_array(shared[1])) is not None and trusted.shape == (rows,)
     good = good and all(jnp.shape(leaf)[:1] == (rows,) for leaf in jax.tree.leaves(shared[0]))
     if not good:
         raise ValueError(
