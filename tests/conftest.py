@@ -1,6 +1,18 @@
-"""Strict settings for every test: no implicit rank or type promotion, in 32 and in 64 bits."""
+"""Strict settings for every test: no implicit rank or type promotion, in 32 and in 64 bits; and programs that are
+compiled once for all tests, workers and calls.
+"""
 
 import os
+from pathlib import Path
+
+KEPT = Path(__file__).parents[1] / ".cache" / "tests"
+os.environ |= {
+    "MPLBACKEND": "Agg",
+    # Tests leave the user's folders alone: what they compile is kept in the checkout, also by programs that they start.
+    "JAX_COMPILATION_CACHE_DIR": str(KEPT),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
+}
 
 import jax
 import jaxtyping
@@ -9,10 +21,30 @@ import pytest
 
 from jaxgen.engine import program
 
-os.environ.setdefault("MPLBACKEND", "Agg")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
-jax.config.update("jax_enable_compilation_cache", False)  # tests leave the user's folders alone
+
+OPTIMISED = ("test_assess", "test_neal", "test_documents")
+"""Files whose programs are compiled with XLA's optimisations; the others compile in a third of the time without."""
+MAPS = Path("/proc/self/maps")
+MOST_MAPS = 20_000
+"""Programs are dropped when the process has more memory maps than that. Linux allows 65,530, a program takes up to 500.
+"""
+now = {"programs": 0, "plain": False}
+"""Programs compiled since the maps were last counted; and whether they are compiled without optimisations."""
+
+
+def pytest_configure(config):
+    jax.monitoring.register_event_duration_secs_listener(count)
+
+
+def count(event, duration, **details):
+    now["programs"] += event == "/jax/core/compile/backend_compile_duration"
+
+
+def drop_programs():
+    program.forget()
+    jax.clear_caches()
 
 
 @pytest.fixture(params=[32, 64], ids=["32bit", "64bit"])
@@ -32,13 +64,19 @@ def own_messages():
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled_for_this_file(request):
-    """Most files compile in a third of the time without XLA's optimisations; the engine, the learners and Neal's
-    numbers are tested with them.
+    """Programs of one file serve the next, unless it compiles them otherwise."""
+    plain = request.module.__name__.rpartition(".")[2] not in OPTIMISED
+    if now["plain"] != plain:
+        drop_programs()
+        jax.config.update("jax_disable_most_optimizations", plain)
+        now["plain"] = plain
 
-    Programs are dropped after each file: some thousands of them exceed the memory maps that Linux allows a process.
-    """
-    optimised = request.module.__name__.rpartition(".")[2] in ("test_assess", "test_neal", "test_documents")
-    jax.config.update("jax_disable_most_optimizations", not optimised)
+
+@pytest.fixture(autouse=True)
+def few_programs():
+    """Files take turns in a worker, so programs are dropped by what they take, not by file."""
     yield
-    program.forget()
-    jax.clear_caches()
+    if now["programs"] >= 40:
+        now["programs"] = 0
+        if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MOST_MAPS:
+            drop_programs()

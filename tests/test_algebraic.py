@@ -19,8 +19,6 @@ from jaxgen import Data, algebraic, assess, learn, loss, resample, simulate
 from jaxgen.types import Losses
 from jaxgen.types.value import Value
 
-pytestmark = pytest.mark.one_device
-
 KEY, OTHER = jax.random.key(0), jax.random.key(1)
 EXACT = 1e-9
 """The same sums in another order, and inverses of matrices of condition 1e3 or so, in 64 bits."""

@@ -12,8 +12,6 @@ from jaxgen import Data, algebraic, assess, learn, loss, resample
 from jaxgen.stats import estimate
 from jaxgen.types.value import Value
 
-pytestmark = pytest.mark.one_device
-
 KEY, OTHER = jax.random.key(0), jax.random.key(1)
 N = 30
 

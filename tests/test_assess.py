@@ -2,6 +2,7 @@
 
 import faulthandler
 import os
+import re
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from jaxgen import Data, assess, learn, loss, resample
 from jaxgen.engine import budget, program
 from jaxgen.types import as_learner
 from jaxgen.types.identity import named
+
+pytestmark = pytest.mark.devices
 
 KEY, OTHER = jax.random.key(3), jax.random.key(4)
 ENGINE = sys.modules["jaxgen.engine.run"]
@@ -556,9 +559,15 @@ def test_what_cannot_fit_is_refused_with_its_bytes(keep, free, message, monkeypa
 
 
 def test_progress_goes_to_standard_error(capsys, monkeypatch):
-    monkeypatch.setattr(ENGINE, "tqdm", partial(ENGINE.tqdm, mininterval=0))
-    assess(KEY, Average(), problem(), splits(), progress=False)
-    assert capsys.readouterr() == ("", "")
+    bar = ENGINE.tqdm
+    monkeypatch.setattr(ENGINE, "tqdm", lambda **settings: bar(**settings | {"delay": 0, "mininterval": 0}))
+    assess(KEY, Average(), problem(), splits(), progress=True)
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert re.search(r"Average\(scale=1.0\): +100%.* 12/12 .* rows", printed.err)
+    for silent in (False, None):  # None shows it on a terminal only
+        assess(KEY, Average(), problem(), splits(), progress=silent)
+        assert capsys.readouterr() == ("", "")
 
 
 def test_few_rows_predict_at_a_time_where_cases_are_many(monkeypatch):
@@ -580,12 +589,11 @@ print(jax.config.jax_compilation_cache_dir)
 """
 
 
-@pytest.mark.one_device
 @pytest.mark.parametrize(
     ("set_to", "kept_in"),
     [
         ({}, "{tmp}/caches/jaxgen"),
-        ({"JAX_COMPILATION_CACHE_DIR": "/tmp/own"}, "/tmp/own"),
+        ({"JAX_COMPILATION_CACHE_DIR": "{tmp}/own"}, "{tmp}/own"),
         ({"JAX_ENABLE_COMPILATION_CACHE": "false"}, "None"),
     ],
     ids=["by default", "the user's own folder", "switched off"],
@@ -595,7 +603,7 @@ def test_compiled_programs_are_kept_unless_the_user_decides_otherwise(tmp_path, 
     environment |= {
         "XDG_CACHE_HOME": str(tmp_path / "caches"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        **set_to,
+        **{name: value.format(tmp=tmp_path) for name, value in set_to.items()},
     }
     printed = subprocess.run(
         [sys.executable, "-c", KEPT], env=environment, capture_output=True, text=True, check=True

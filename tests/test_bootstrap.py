@@ -17,8 +17,6 @@ from jaxgen.stats import estimate
 from jaxgen.stats.estimate import bootstrap_error
 from jaxgen.types import Losses
 
-pytestmark = pytest.mark.one_device
-
 KEY = jax.random.key(0)
 EXACT = {"rtol": 1e-11, "atol": 1e-13}
 """The same sums in another order."""

@@ -25,8 +25,6 @@ from jaxgen import Data, assess, learn, loss, resample
 from jaxgen.stats import compare
 from jaxgen.types import Losses, Plan
 
-pytestmark = pytest.mark.one_device
-
 KEY, OTHER = jax.random.key(0), jax.random.key(1)
 ALTERNATIVES = pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 EXACT = {"rtol": 1e-12, "atol": 1e-13}

@@ -79,7 +79,6 @@ def solution(x, y):
     return design @ np.linalg.lstsq(design, y.astype(np.float64), rcond=None)[0]
 
 
-@pytest.mark.one_device
 def test_a_linear_network_reaches_least_squares(dtype):
     for seed in range(5):
         x, y = cast(problem(seed), dtype)
@@ -92,7 +91,6 @@ def test_a_linear_network_reaches_least_squares(dtype):
         )  # a sum of 40 products; 20 to 110 were seen, which depends on the compiler
 
 
-@pytest.mark.one_device
 def test_a_quadratic_takes_as_many_iterations_as_it_has_eigenvalues():
     """Hestenes & Stiefel 1952: with exact line searches, as many as the Hessian has different eigenvalues. Both
     outputs share theirs, one for each input and the bias. A slope reduced to 1e-3 is nearly exact, hence the residual
@@ -106,7 +104,6 @@ def test_a_quadratic_takes_as_many_iterations_as_it_has_eigenvalues():
             assert path.gradient[-1] < 1e-6
 
 
-@pytest.mark.one_device
 def test_a_penalty_is_that_of_ridge_regression(dtype):
     x, y = cast(problem(1), dtype)
     for strength in (0.3, 30.0):
@@ -141,7 +138,6 @@ def compared(learner, seed, method):
 
 
 @pytest.mark.parametrize("method", ["CG", "BFGS"])
-@pytest.mark.one_device
 def test_a_small_tanh_network_is_trained_as_well_as_by_scipy(method):
     """From ten starts, with a little weight decay that makes minima isolated. A start may lead to another minimum than
     SciPy's, so the median is compared; a minimum is where the gradient is below 1e-4 of that at the start.
@@ -158,7 +154,6 @@ def test_a_small_tanh_network_is_trained_as_well_as_by_scipy(method):
     assert max(ratios) < 1.5
 
 
-@pytest.mark.one_device
 def test_an_iteration_is_worth_one_of_scipy():
     """After 30 iterations of conjugate gradients from the same starts, both with Wolfe conditions; SciPy's curvature
     is 0.4, so 5 %.
@@ -171,7 +166,6 @@ def test_an_iteration_is_worth_one_of_scipy():
     assert np.median(ratios) < 1.05
 
 
-@pytest.mark.one_device
 def test_the_energy_decreases_until_rounding(dtype):
     x, y = cast(problem(3), dtype)
     for objective in ("squared", "huber"):
@@ -185,7 +179,6 @@ def test_the_energy_decreases_until_rounding(dtype):
         assert energy[-1] < 0.5 * energy[0]
 
 
-@pytest.mark.one_device
 def test_fit_is_the_end_of_the_path_wherever_it_is_saved(dtype):
     """A search that waits at a save goes on as it would have; linear networks, whose searches do not enlarge
     roundings.
@@ -202,7 +195,6 @@ def test_fit_is_the_end_of_the_path_wherever_it_is_saved(dtype):
         )
 
 
-@pytest.mark.one_device
 def test_a_start_is_where_training_goes_on(dtype):
     x, y = map(jnp.asarray, cast(problem(5), dtype))
     learner = Conjugate(MLP(hidden=(3,)), steps=5)
@@ -222,7 +214,6 @@ def test_a_start_is_where_training_goes_on(dtype):
     ],
     ids=repr,
 )
-@pytest.mark.one_device
 def test_weights_are_absence_and_repetition(network, dtype):
     x, y = cast(problem(6), dtype)
     count = np.array([0, 2, 1, 1] * 10)  # 40 in all, so that one compilation serves three of the fits
@@ -238,6 +229,7 @@ def test_weights_are_absence_and_repetition(network, dtype):
     )
 
 
+@pytest.mark.devices
 def test_a_batch_is_a_loop_of_single_fits(dtype):
     """After 5 iterations only: sums in another order make searches differ by rounding, and then by more in each
     iteration.
@@ -255,7 +247,6 @@ def test_a_batch_is_a_loop_of_single_fits(dtype):
         close(losses.values[row], np.sum((y - np.asarray(outputs)) ** 2, axis=-1), 10 * ITERATED[dtype])
 
 
-@pytest.mark.one_device
 def test_rows_that_fail_or_have_converged_change_no_neighbour_and_end(dtype):
     """One row overflows at once, one in its gradient only, one has nothing to learn, one is NaN; the others are as
     without them.
@@ -276,14 +267,12 @@ def test_rows_that_fail_or_have_converged_change_no_neighbour_and_end(dtype):
     jax.tree.map(np.testing.assert_array_equal, fit(learner, x, np.zeros_like(y), start=start).params, start)
 
 
-@pytest.mark.one_device
 def test_a_converged_network_stays_as_it_is(dtype):
     x, y = cast(problem(9), dtype)
     path = fit(Conjugate(MLP(hidden=()), steps=3000, saves=(200, 1000)), x, y, method="path")
     jax.tree.map(lambda a: np.testing.assert_array_equal(a, np.broadcast_to(a[:1], a.shape)), path.params)
 
 
-@pytest.mark.one_device
 def test_targets_of_any_size_are_learned_alike(dtype):
     """Squares of energies would overflow in 32 bits: nothing in the line search may form them. A power of two changes
     no digit.
@@ -314,7 +303,6 @@ def test_early_stopping_ends_where_its_rule_says(dtype):
     assert ended > 6
 
 
-@pytest.mark.one_device
 def test_the_hidden_units_of_ese_are_the_fewest_that_give_enough_weights():
     def weights(hidden, inputs, outputs):
         params = jax.eval_shape(

@@ -14,8 +14,6 @@ from sklearn.utils import Bunch
 from jaxgen import datasets
 from jaxgen.types.data import TASKS
 
-pytestmark = pytest.mark.one_device
-
 
 def numbers(n: int = 30, d: int = 3) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(n, d))

@@ -17,8 +17,6 @@ from jaxgen import resample
 from jaxgen.stats import compare
 from jaxgen.types import Losses
 
-pytestmark = pytest.mark.one_device
-
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
 """The same sums in another order; differences of mean squares lose some digits."""
 PRINTED = {"rtol": 4e-9}

@@ -11,8 +11,6 @@ import pytest
 from jaxgen import delve, learn
 from jaxgen.cli.parser import main
 
-pytestmark = pytest.mark.one_device
-
 RUN = ["delve", "run", "--file", "houses.csv", "--target", "price", "--sizes", "10,20", "--out", "archive"]
 
 

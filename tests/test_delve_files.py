@@ -8,8 +8,6 @@ import pytest
 
 from jaxgen import delve
 
-pytestmark = pytest.mark.one_device
-
 SPEC = """# Abalone, shortened
 Title: Abalone
 Origin: natural

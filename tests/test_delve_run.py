@@ -16,8 +16,6 @@ from jaxgen import Data, assess, delve, learn, resample
 from jaxgen.loss import absolute, cross_entropy
 from jaxgen.stats import compare
 
-pytestmark = pytest.mark.one_device
-
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(160, 3))
 Y = np.sin(X[:, :1]) + X[:, 1:2] + 0.5 * RANDOM.normal(size=(160, 1))

@@ -8,8 +8,6 @@ from given import delve_data
 
 from jaxgen import datasets, delve
 
-pytestmark = pytest.mark.one_device
-
 TABLE = {
     "kin-8nm": [(0.655, 0.030), (0.601, 0.015), (0.591, 0.013), (0.575, 0.012), (0.569, 0.013)],
     "pumadyn-8nm": [(0.588, 0.023), (0.520, 0.014), (0.523, 0.013), (0.508, 0.012), (0.500, 0.012)],

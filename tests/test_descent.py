@@ -14,8 +14,6 @@ from jaxgen import Data, assess, learn, resample
 from jaxgen.learn import L2, MLP, Descent, EarlyStopped, Optax, PerTask, Scaled
 from jaxgen.learn.network.iterative import prepare, save_steps
 
-pytestmark = pytest.mark.one_device
-
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(24, 4)), RANDOM.normal(size=(24, 2))
 Y[:, 0] += X[:, 0] * X[:, 1] + X[:, 2]

@@ -11,8 +11,6 @@ import pytest
 from jaxgen import algebraic, delve
 from jaxgen.stats import compare, estimate, interval, metrics
 
-pytestmark = pytest.mark.one_device
-
 ROOT = Path(__file__).parent.parent
 GUIDE = ROOT / "docs" / "which_interval_which_test.md"
 CHECKS = ROOT / "docs" / "checks.md"

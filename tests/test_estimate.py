@@ -15,8 +15,6 @@ from jaxgen import resample
 from jaxgen.stats import estimate
 from jaxgen.types import Losses
 
-pytestmark = pytest.mark.one_device
-
 EXACT = {"rtol": 1e-12, "atol": 1e-14}
 """Sums of at most 200 numbers near 1 in another order: some hundred roundings of 1e-16."""
 

@@ -15,8 +15,6 @@ from sklearn.metrics import mean_squared_error
 from jaxgen import resample
 from jaxgen.stats import estimate
 
-pytestmark = pytest.mark.one_device
-
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
 """The same sums in another order, and differences of them."""
 

@@ -12,7 +12,7 @@ from jaxgen import plot, resample
 from jaxgen.stats import compare, estimate, interval, metrics
 from jaxgen.types import Losses
 
-pytestmark = [pytest.mark.one_device, pytest.mark.usefixtures("own_messages")]
+pytestmark = pytest.mark.usefixtures("own_messages")
 
 RANDOM = np.random.default_rng(0)
 

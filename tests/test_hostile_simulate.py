@@ -8,7 +8,7 @@ from hostile import NO_NUMBERS, STRANGERS, refused
 from jaxgen import simulate
 from jaxgen.simulate import bank_target, kin_target, pumadyn_target
 
-pytestmark = [pytest.mark.one_device, pytest.mark.usefixtures("own_messages")]
+pytestmark = pytest.mark.usefixtures("own_messages")
 
 KEY = jax.random.key(0)
 FAMILIES = {"kin": simulate.kin, "pumadyn": simulate.pumadyn, "bank": simulate.bank}

@@ -18,8 +18,6 @@ from jaxgen.stats import compare, interval, spread
 from jaxgen.stats.interval import fixed
 from jaxgen.types import Losses
 
-pytestmark = pytest.mark.one_device
-
 KEY = jax.random.key(0)
 LEVELS = (0.05, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99)
 ALTERNATIVES = pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])

@@ -28,10 +28,6 @@ NETWORKS = [
     ),
 ]
 NEIGHBOURS = learn.Normalised(learn.Neighbours())
-DRAWN_BY_PLACE = NETWORKS[2:]
-"""The random numbers of a case are those of its place among the cases in use, so order matters, and a case of weight 2
-is still one case to split off.
-"""
 LEARNERS = [
     learn.LeastSquares(),
     learn.LeastSquares(intercept=False),
@@ -41,7 +37,14 @@ LEARNERS = [
     NEIGHBOURS,
     *NETWORKS,
 ]
+ORDERLESS = LEARNERS[:-1]
+"""The random numbers of the last are those of the places of the cases in use, so that their order matters, and a case
+of weight 2 is still one case to split off.
+"""
+LONG = [NEIGHBOURS, *NETWORKS]
+"""Those that take long to compile."""
 KEY = jax.random.key(0)
+LANES = 12
 EXACT = {np.dtype("float32"): 2e-5, np.dtype("float64"): 1e-10}
 """Relative error allowed between two ways to the same fit of well-conditioned data: about 100 roundings, or the 1e-10
 that the design asks for.
@@ -57,13 +60,21 @@ def problem(seed=0, n=40, d=3, k=2, sets=None):
 
 
 @partial(jax.jit, static_argnums=0)
-def fit_and_predict(learner, key, x, y, w, at):
-    return learner.predict(learner.fit(key, x, y, w), at)
+def fit_and_predict(learner, keys, x, y, w, at):
+    return jax.vmap(lambda key, x, y, w, at: learner.predict(learner.fit(key, x, y, w), at))(keys, x, y, w, at)
 
 
-def fitted(learner, *arrays, key=KEY):
-    """Predictions of one fit to (x, y, w) at the cases of the last array."""
-    return np.asarray(fit_and_predict(learner, key, *map(jnp.asarray, arrays)))
+def fitted(learner, at, *problems):
+    """Predictions [n, K] of fits to problems (x, y, w, and a key if it matters), each at the cases `at` [n, D].
+
+    Twelve fits are one program, so that a learner is compiled once for a number of cases, in every test of this file.
+    """
+    found = []
+    for first in range(0, len(problems), LANES):
+        some = [(x, y, w, at, *(key or (KEY,))) for x, y, w, *key in problems[first : first + LANES]]
+        *arrays, keys = zip(*some + [some[-1]] * (LANES - len(some)), strict=True)
+        found += list(np.asarray(fit_and_predict(learner, jnp.stack(keys), *map(np.stack, arrays))))[: len(some)]
+    return found
 
 
 def key_of_row(key, q, r):
@@ -71,111 +82,118 @@ def key_of_row(key, q, r):
     return jax.random.fold_in(jax.random.fold_in(key, q), r)
 
 
-@pytest.fixture(params=LEARNERS, ids=repr)
+@pytest.fixture(params=LEARNERS, ids=repr, scope="module")
 def learner(request):
     return request.param
 
 
-@pytest.fixture(params=[learner for learner in LEARNERS if learner not in DRAWN_BY_PLACE], ids=repr)
-def orderless(request):
-    return request.param
+orderless = pytest.mark.parametrize("learner", ORDERLESS, ids=repr, indirect=True, scope="module")
 
 
-def combined(values, few):
-    """Learners with each of some values; those that take long to compile with a few of them."""
-    return [
-        pytest.param(learner, value, id=f"{learner!r} {value}")
-        for learner in LEARNERS
-        for value in (few if learner in [NEIGHBOURS, *NETWORKS] else values)
-    ]
+def combined(few, many):
+    """Learners, precisions, and one of many values; of few values where compilation takes long, and on several devices
+    in 64 bits only.
+    """
+    return pytest.mark.parametrize(
+        ("learner", "dtype", "value"),
+        [
+            pytest.param(
+                learner,
+                bits,
+                value,
+                id=f"{learner!r}-{bits}bit-{value}",
+                marks=[pytest.mark.devices] if learner not in LONG or bits == 64 else [],
+            )
+            for learner in LEARNERS
+            for bits in (32, 64)
+            for value in (few if learner in LONG else many)
+        ],
+        indirect=["learner", "dtype"],
+    )
 
 
-def close(a, b, dtype):
-    np.testing.assert_allclose(a, b, rtol=EXACT[dtype], atol=EXACT[dtype] * np.abs(b).max())
+def close(a, b, dtype, times=1):
+    np.testing.assert_allclose(a, b, rtol=times * EXACT[dtype], atol=times * EXACT[dtype] * np.abs(b).max())
 
 
-@pytest.mark.one_device
 def test_weight_zero_is_absence_even_of_nan(learner, dtype):
     data = problem()
     x, y = data.x.astype(dtype), data.y.astype(dtype)
     w = (np.arange(40) % 3 > 0).astype(dtype)
     used = w > 0
-    want = fitted(learner, x[used], y[used], w[used], x)
-    close(fitted(learner, x, y, w, x), want, dtype)
+    (want,) = fitted(learner, x, (x[used], y[used], w[used]))
     x_bad, y_bad = np.where(used[:, None], x, np.nan), np.where(used[:, None], y, np.inf)
-    close(fitted(learner, x_bad, y_bad, w, x), want, dtype)
+    for got in fitted(learner, x, (x, y, w), (x_bad.astype(dtype), y_bad.astype(dtype), w)):
+        close(got, want, dtype)
 
 
-@pytest.mark.one_device
-def test_weight_two_is_the_case_twice(orderless, dtype):
+@orderless
+def test_weight_two_is_the_case_twice(learner, dtype):
+    """Ten of 30 cases count twice, or stand once more in places that are empty otherwise."""
     data = problem(1)
     x, y = data.x.astype(dtype), data.y.astype(dtype)
-    w = 1 + (np.arange(40) % 4 == 0)
-    twice = np.repeat(np.arange(40), w)
-    close(
-        fitted(orderless, x, y, w.astype(dtype), x),
-        fitted(orderless, x[twice], y[twice], np.ones(len(twice), dtype), x),
-        dtype,
-    )
+    again = np.r_[np.arange(30), np.arange(0, 30, 3)]
+    weights = np.where(np.arange(40) < 30, 1 + (np.arange(40) % 3 == 0), 0).astype(dtype)
+    got, want = fitted(learner, x, (x, y, weights), (x[again], y[again], np.ones(40, dtype)))
+    close(got, want, dtype)
 
 
-@pytest.mark.one_device
-def test_order_of_cases_does_not_matter(orderless, dtype):
+@orderless
+def test_order_of_cases_does_not_matter(learner, dtype):
     data = problem(2)
     x, y, w = data.x.astype(dtype), data.y.astype(dtype), (1 + np.arange(40) % 2).astype(dtype)
     order = np.random.default_rng(0).permutation(40)
-    close(fitted(orderless, x, y, w, x), fitted(orderless, x[order], y[order], w[order], x), dtype)
+    got, want = fitted(learner, x, (x, y, w), (x[order], y[order], w[order]))
+    close(got, want, dtype)
 
 
-@pytest.mark.parametrize(("learner", "few"), combined([2, 8, 40], [40]))
-def test_the_engine_gives_what_a_loop_over_slices_gives(learner, dtype, few):
-    """Rows that leave out one case, a quarter, or all but some: masks, gathers and down-dating."""
-    data = problem(3)
+PLANS = {
+    "a third left out": (resample.leave_out(jax.random.key(5), 40, 0.35, 11), 5),
+    "most left out": (resample.leave_out(jax.random.key(6), 40, 0.7, 11), 5),
+    "repeated": (resample.bootstrap(jax.random.key(5), 40, 11), 5),
+    "one left out": (resample.leave_one_out(40), 1000),
+}
+"""Plans, and rows that train at a time: some chunks are filled up, one is larger than the plan."""
+
+
+def losses_of_slices(learner, dtype, data, plan, q=0):
+    """Losses [R, N] of data set q by a fit to the training cases of each row, repeated as often as they count.
+
+    Rows of at most 26 cases are fitted with places for 26, others with places for 40, to compile twice only.
+    """
     x, y = data.x.astype(dtype), data.y.astype(dtype)
-    plan = {
-        2: resample.leave_one_out(40),
-        8: resample.bootstrap(jax.random.key(5), 40, 12),
-        40: resample.leave_out(jax.random.key(5), 40, 0.7, 12),
-    }[few]
-    losses = assess(KEY, learner, data, plan)
-    for j, weights in enumerate(plan.train):
-        rows = np.repeat(np.arange(40), weights)
-        want = np.sum(
-            (y - fitted(learner, x[rows], y[rows], np.ones(len(rows), dtype), x, key=key_of_row(KEY, 0, j))) ** 2,
-            axis=-1,
-        )
-        np.testing.assert_allclose(
-            losses.values[j], want, rtol=100 * EXACT[dtype], atol=100 * EXACT[dtype] * want.max(), err_msg=f"row {j}"
-        )
+    rows = [np.repeat(np.arange(40), weights) for weights in plan.train]
+    places = 26 if max(map(len, rows)) <= 26 else 40
+    weights = [(np.arange(places) < len(row)).astype(dtype) for row in rows]
+    rows = [np.pad(row, (0, places - len(row))) for row in rows]
+    keys = [key_of_row(KEY, q, r) for r in range(len(rows))]
+    found = fitted(learner, x, *((x[row], y[row], w, key) for row, w, key in zip(rows, weights, keys, strict=True)))
+    return np.sum((y - np.stack(found)) ** 2, axis=-1)
 
 
-def test_every_data_set_gets_its_own_answer(learner, dtype):
-    data = problem(4, sets=7)
-    plan = resample.leave_out(jax.random.key(1), 40, 0.25, 9, sets=7)
-    together = assess(KEY, learner, data, plan)
-    assert together.g.shape == (7, 9)
-    x, y = data.x.astype(dtype), data.y.astype(dtype)
-    for q in range(7):
-        want = np.sum(
-            (y[q] - fitted(learner, x[q], y[q], plan.train[q, 5].astype(dtype), x[q], key=key_of_row(KEY, q, 5))) ** 2,
-            axis=-1,
-        )
-        np.testing.assert_allclose(
-            together.values[q, 5], want, rtol=100 * EXACT[dtype], atol=100 * EXACT[dtype] * want.max()
-        )
+@combined(["a third left out"], PLANS)
+def test_the_engine_gives_what_a_loop_over_slices_gives(learner, dtype, value):
+    """Masks, gathers and down-dating, in chunks, on every thread and device; and every row draws from its own key."""
+    data, (plan, chunk) = problem(3), PLANS[value]
+    losses = assess(KEY, learner, data, plan, chunk=chunk)
+    assert not losses.failed.any()
+    want = losses_of_slices(learner, dtype, data, plan)
+    for row in range(len(want)):
+        close(losses.values[row], want[row], dtype, times=100)
 
 
-@pytest.mark.parametrize(("learner", "chunk"), combined([5, 1000], [13]))
-def test_chunks_threads_and_devices_agree(learner, dtype, chunk):
-    data, plan = problem(5), resample.leave_out(jax.random.key(1), 40, 0.25, 33)
-    want = assess(jax.random.key(2), learner, data, plan, devices=jax.devices()[:1])
-    for devices in (jax.devices()[:1], jax.devices()):
-        got = assess(jax.random.key(2), learner, data, plan, chunk=chunk, devices=devices)
-        close(got.values, want.values, dtype)
-        assert not got.failed.any()
+@combined([22], [22, 5])
+def test_every_data_set_gets_its_own_answer(learner, dtype, value):
+    """Two of three data sets at a time, or some rows of one, with splits of their own."""
+    data, plan = problem(4, sets=3), resample.leave_out(jax.random.key(1), 40, 0.35, 11, sets=3)
+    together = assess(KEY, learner, data, plan, chunk=value)
+    assert together.g.shape == (3, 11)
+    for q in range(3):
+        want = losses_of_slices(learner, dtype, data[q], plan[q], q)
+        for row in range(11):
+            close(together.values[q, row], want[row], dtype, times=100)
 
 
-@pytest.mark.one_device
 def test_a_learner_is_a_value(learner):
     again = learn.from_text(repr(learner))
     assert again == learner
@@ -183,17 +201,13 @@ def test_a_learner_is_a_value(learner):
     assert len({*LEARNERS, again}) == len(LEARNERS)
 
 
-@pytest.mark.one_device
 def test_weighted_ridge_is_that_of_scikit_learn(dtype):
     data = problem(6)
     x, y, w = data.x.astype(dtype), data.y.astype(dtype), 1.0 + np.arange(40) % 3
     for ridge, intercept in ((3.0, True), (0.5, False)):
         peer = Ridge(alpha=ridge, fit_intercept=intercept, solver="svd").fit(data.x, data.y, sample_weight=w)
-        close(
-            fitted(learn.LeastSquares(ridge=ridge, intercept=intercept), x, y, w.astype(dtype), x),
-            peer.predict(data.x),
-            dtype,
-        )
+        (got,) = fitted(learn.LeastSquares(ridge=ridge, intercept=intercept), x, (x, y, w.astype(dtype)))
+        close(got, peer.predict(data.x), dtype)
 
 
 def test_leave_one_out_is_the_press_residual_of_statsmodels(dtype):
@@ -203,16 +217,14 @@ def test_leave_one_out_is_the_press_residual_of_statsmodels(dtype):
     np.testing.assert_allclose(losses.g, press**2, rtol=100 * EXACT[dtype], atol=100 * EXACT[dtype] * np.max(press**2))
 
 
-@pytest.mark.one_device
 def test_minimum_norm_is_the_pseudoinverse(dtype):
     data = problem(8, n=12, d=5, k=1)
     x, y = np.hstack([data.x, data.x[:, :2]]), data.y
     centred = x - x.mean(0)
     weights = np.linalg.pinv(centred) @ (y - y.mean(0))
     want = y.mean(0) + centred @ weights
-    got = fitted(
-        learn.LeastSquares(minimum_norm=True), x.astype(dtype), y.astype(dtype), np.ones(12, dtype), x.astype(dtype)
-    )
+    x, y = x.astype(dtype), y.astype(dtype)
+    (got,) = fitted(learn.LeastSquares(minimum_norm=True), x, (x, y, np.ones(12, dtype)))
     close(got, want, dtype)
 
 
@@ -229,7 +241,11 @@ def relative_error(got, want):
     return np.linalg.norm(np.asarray(got, np.float64) - want) / np.linalg.norm(want)
 
 
-@pytest.mark.one_device
+@partial(jax.jit, static_argnums=0)
+def fit_rows(learner, keys, x, y, w):
+    return learner.fit_rows(keys, x, y, w, None)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_single_precision_predicts_to_1e4_at_condition_1000(seed):
     """Against NumPy's least squares in double precision of the same single-precision numbers; normal equations fail
@@ -238,20 +254,23 @@ def test_single_precision_predicts_to_1e4_at_condition_1000(seed):
     x, y = ill_conditioned(seed)
     plan = resample.leave_out(jax.random.key(seed), 60, 0.25, 30)
     learner = learn.LeastSquares(intercept=False)
-    x32, y32, w = jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.float32), jnp.asarray(plan.train, jnp.float32)
-    together, trusted = learner.fit_rows(jax.random.split(jax.random.key(0), 30), x32, y32, w, None)
+    x32, y32, w = x.astype(np.float32), y.astype(np.float32), plan.train.astype(np.float32)
+    together, trusted = fit_rows(learner, jax.random.split(jax.random.key(0), 30), x32, y32, w)
     assert np.all(trusted)
+    alone = fitted(learner, x32, *((x32, y32, row) for row in w))
     normal_equations = []
     for j, mask in enumerate(plan.train > 0):
         want = x @ np.linalg.lstsq(x[mask], y[mask], rcond=None)[0]
         assert relative_error(x @ np.asarray(together.weights[j], np.float64), want) < 1e-4
-        assert relative_error(learner.predict(jax.tree.map(lambda p, j=j: p[j], together), x32), want) < 1e-4
-        assert relative_error(fitted(learner, x32, y32, w[j], x32), want) < 1e-4
+        params = jax.tree.map(lambda p, j=j: p[j], together)
+        assert relative_error(learner.predict(params, jnp.asarray(x32)), want) < 1e-4
+        assert relative_error(alone[j], want) < 1e-4
         a, b = x32[mask], y32[mask]
-        normal_equations.append(relative_error(x @ np.asarray(jnp.linalg.solve(a.T @ a, a.T @ b), np.float64), want))
+        normal_equations.append(relative_error(x @ np.linalg.solve(a.T @ a, a.T @ b).astype(np.float64), want))
     assert max(normal_equations) > 1e-4
 
 
+@pytest.mark.devices
 def test_rows_that_the_shared_basis_cannot_solve_are_solved_alone(dtype):
     """Without case 0 the inputs are nearly dependent: 1e-5 (1e-11 in double precision) is too little for the shared
     basis, not for the row.
@@ -266,9 +285,7 @@ def test_rows_that_the_shared_basis_cannot_solve_are_solved_alone(dtype):
     train[5, 0] = 0
     train[np.arange(10), np.arange(10, 20)] = 0
     learner = learn.LeastSquares()
-    _, trusted = learner.fit_rows(
-        jax.random.split(jax.random.key(0), 10), jnp.asarray(x), jnp.asarray(y), jnp.asarray(train, dtype), None
-    )
+    _, trusted = fit_rows(learner, jax.random.split(jax.random.key(0), 10), x, y, train.astype(dtype))
     assert not trusted[5]
     losses = assess(
         jax.random.key(0),
@@ -284,6 +301,7 @@ def test_rows_that_the_shared_basis_cannot_solve_are_solved_alone(dtype):
         ), j
 
 
+@pytest.mark.devices
 def test_many_inputs_and_many_left_out(dtype):
     """Down-dating by 17 cases and elimination of 71 unknowns, both too many to unroll, against NumPy's least
     squares.
@@ -299,6 +317,7 @@ def test_many_inputs_and_many_left_out(dtype):
             assert relative_error(np.sqrt(losses.values[j]), want) < EXACT[dtype]
 
 
+@pytest.mark.devices
 def test_dependent_inputs_fail_with_their_reason_and_spoil_no_neighbour(dtype):
     data = problem(9, d=5, k=1)
     x = np.hstack([data.x, np.zeros((40, 1))])

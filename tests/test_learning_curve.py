@@ -17,8 +17,6 @@ from jaxgen import resample
 from jaxgen.stats import estimate
 from jaxgen.stats.estimate import learning_curve
 
-pytestmark = pytest.mark.one_device
-
 KEY = jax.random.key(0)
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
 """The same sums in another order, and differences of them."""

@@ -43,19 +43,33 @@ def problem(outputs, seed=0, n=60, d=3, sets=None):
 
 
 @partial(jax.jit, static_argnums=0)
-def fit_jitted(learner, x, y, w):
-    return learner.fit(jax.random.key(0), x, y, w)
+def train(learner, x, y, w, at):
+    params = learner.fit(jax.random.key(0), x, y, w)
+    return params, learner.predict(params, at)
+
+
+def filled(a, places):
+    """The array with rows of zeros up to a number of rows that is a multiple of the places."""
+    return np.pad(a, ((0, -len(a) % places), *[(0, 0)] * (np.ndim(a) - 1)))
+
+
+def trained(learner, x, y, w, at=None, places=64):
+    """A fit and its probabilities at the cases `at`; absent cases fill the places, so that few programs are compiled.
+    """
+    at = x if at is None else at
+    params, probabilities = train(learner, *(filled(a, places) for a in (x, y, w)), filled(at, 64))
+    return params, np.asarray(probabilities)[: len(at)]
 
 
 def fit(learner, x, y, w):
-    return fit_jitted(learner, *map(jnp.asarray, (x, y, w)))
+    return trained(learner, x, y, w)[0]
 
 
-def fitted(learner, x, y, w, at):
+def fitted(learner, x, y, w, at, places=64):
     """Probabilities of one fit to (x, y, w) at other cases; the fit must have converged."""
-    params = fit(learner, x, y, w)
+    params, probabilities = trained(learner, x, y, w, at, places)
     assert params.trouble == 0
-    return np.asarray(learner.predict(params, jnp.asarray(at)))
+    return probabilities
 
 
 @pytest.fixture(params=[1, 2, 3], ids=["one column", "two classes", "three classes"])
@@ -67,26 +81,22 @@ def close(a, b, dtype, times=1):
     np.testing.assert_allclose(a, b, rtol=0, atol=times * EXACT[dtype])
 
 
-battery = pytest.mark.parametrize(
-    ("learner", "outputs"), CASES, ids=repr
-)  # all with 45 or 60 cases, so that few programs are compiled
+battery = pytest.mark.parametrize(("learner", "outputs"), CASES, ids=repr)
 
 
 @battery
-@pytest.mark.one_device
 def test_weight_zero_is_absence_even_of_nan(learner, outputs, dtype):
     data = problem(outputs)
     x, y = data.x.astype(dtype), data.y.astype(dtype)
     w = (np.arange(60) % 4 > 0).astype(dtype)
     used = w > 0
-    want = fitted(learner, x[used], y[used], w[used], x)
+    want = fitted(learner, x[used], y[used], w[used], x, places=45)
     close(fitted(learner, x, y, w, x), want, dtype)
     for bad in (np.nan, np.inf, -np.inf):
         close(fitted(learner, np.where(used[:, None], x, bad), np.where(used[:, None], y, bad), w, x), want, dtype)
 
 
 @battery
-@pytest.mark.one_device
 def test_weight_two_is_the_case_twice(learner, outputs, dtype):
     data = problem(outputs, 1, n=45)
     x, y = data.x.astype(dtype), data.y.astype(dtype)
@@ -96,7 +106,6 @@ def test_weight_two_is_the_case_twice(learner, outputs, dtype):
 
 
 @battery
-@pytest.mark.one_device
 def test_order_of_cases_does_not_matter(learner, outputs, dtype):
     data = problem(outputs, 2)
     x, y, w = data.x.astype(dtype), data.y.astype(dtype), (1 + np.arange(60) % 2).astype(dtype)
@@ -124,6 +133,7 @@ def test_the_engine_gives_what_a_loop_over_slices_gives(learner, outputs, dtype)
     assert losses.info["steps"].max() <= 12
 
 
+@pytest.mark.devices
 def test_every_data_set_gets_its_own_answer(dtype):
     data = problem(3, 4, sets=4)
     plan = resample.leave_out(jax.random.key(1), 60, 0.25, 5, sets=4)
@@ -142,7 +152,6 @@ def test_a_learner_is_a_value(learner):
 
 
 @pytest.mark.parametrize(("ridge", "intercept"), [(0.01, True), (1.0, False), (30.0, True)])
-@pytest.mark.one_device
 def test_weighted_fits_are_those_of_scikit_learn(outputs, ridge, intercept, dtype):
     """Two columns split one difference of weights in halves, so their ridge counts half of that of scikit-learn's one
     vector.
@@ -174,7 +183,6 @@ def test_weighted_fits_are_those_of_scikit_learn(outputs, ridge, intercept, dtyp
     )
 
 
-@pytest.mark.one_device
 def test_maximum_likelihood_is_that_of_statsmodels(outputs, dtype):
     data = problem(outputs, 6)
     x, y, w = data.x.astype(dtype), data.y.astype(dtype), 1 + np.arange(60) % 3
@@ -202,7 +210,6 @@ def test_maximum_likelihood_is_that_of_statsmodels(outputs, dtype):
     assert params.gradient < 20 * np.finfo(dtype).eps
 
 
-@pytest.mark.one_device
 def test_units_do_not_matter_even_to_single_precision(dtype):
     """Columns of width 1e-6 and 1e5, one of them far from 0: numbers of 24 bits tell a year from 2000 on to 1e-4 only,
     so x is rounded first.
@@ -219,7 +226,6 @@ def test_units_do_not_matter_even_to_single_precision(dtype):
 
 @pytest.mark.parametrize("standardised", [True, False])
 @pytest.mark.parametrize("ridge", [1e-3, 1.0])
-@pytest.mark.one_device
 def test_real_data_in_both_precisions(ridge, standardised, dtype):
     """breast_cancer has inputs from 1e-3 to 1e3, of condition number 1e6 in their units; measured errors 1e-5 and
     1e-11.
@@ -292,6 +298,7 @@ def border(n=40, seed=0):
     return Data(x, y, ("x0", "x1"), task="classification")
 
 
+@pytest.mark.devices
 @pytest.mark.parametrize("one_hot", [False, True])
 def test_separable_rows_fail_with_their_reason_and_spoil_no_neighbour(one_hot, dtype):
     data = border()
@@ -356,7 +363,6 @@ def test_rows_without_a_class_fail_with_their_reason_and_spoil_no_neighbour(ridg
         )
 
 
-@pytest.mark.one_device
 def test_a_ridge_without_an_intercept_needs_no_second_class(dtype):
     """All weights are penalised, so there is a minimum; that of scikit-learn cannot be asked, so the gradient is."""
     x = np.random.default_rng(0).normal(size=(20, 2)).astype(dtype) + 1
@@ -401,7 +407,6 @@ def separable(x, y):
     return linprog(-margins.sum(0), A_ub=-margins, b_ub=np.zeros(len(margins)), bounds=(-1, 1)).fun < -1e-7
 
 
-@pytest.mark.one_device
 def test_it_converges_just_where_a_linear_programme_says_that_there_is_a_minimum(outputs, dtype):
     """200 small sets each, half of them on a grid, where classes often touch on a border (quasi-complete
     separation).
@@ -412,9 +417,8 @@ def test_it_converges_just_where_a_linear_programme_says_that_there_is_a_minimum
     y = np.eye(classes)[
         (x @ random.normal(size=(200, 2, classes)) * 2 + random.gumbel(size=(200, n, classes))).argmax(-1)
     ][..., : outputs if outputs > 1 else 1]
-    fits = jax.vmap(partial(fit_jitted, Logistic()), in_axes=(0, 0, None))(
-        jnp.asarray(x.astype(dtype)), jnp.asarray(y.astype(dtype)), jnp.ones(n, dtype)
-    )
+    x, y, w = x.astype(dtype), y.astype(dtype), jnp.ones(n, dtype)
+    fits = jax.jit(jax.vmap(lambda x, y: Logistic().fit(jax.random.key(0), x, y, w)))(x, y)
     want = np.array([separable(a, b) for a, b in zip(x, y, strict=True)])
     assert 20 < want.sum() < 180
     np.testing.assert_array_equal(np.asarray(fits.trouble) > 0, want)
@@ -422,7 +426,6 @@ def test_it_converges_just_where_a_linear_programme_says_that_there_is_a_minimum
     assert np.all(fits.gradient[~want] < 20 * np.finfo(dtype).eps)
 
 
-@pytest.mark.one_device
 def test_newton_steps_are_halved_where_full_ones_diverge(dtype):
     """Twelve cases, found by search, from which plain Newton's method runs away after five steps; SciPy's BFGS
     minimises what it should.

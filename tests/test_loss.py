@@ -11,8 +11,6 @@ from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from jaxgen import Losses, loss
 
-pytestmark = pytest.mark.one_device
-
 
 def cases(k, dtype):
     """Classes, one-hot targets and probabilities of 50 cases."""

@@ -18,8 +18,6 @@ from jaxgen import resample
 from jaxgen.stats import compare
 from jaxgen.types import Losses
 
-pytestmark = pytest.mark.one_device
-
 KEY = jax.random.key(0)
 EXACT = {"rtol": 1e-11, "atol": 1e-13}
 """The same few operations in another order; the atol is for p-values near 0."""

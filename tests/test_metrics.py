@@ -19,8 +19,6 @@ from jaxgen.stats import estimate, metrics
 from jaxgen.stats.metrics import Predictions, roc
 from jaxgen.types import Losses
 
-pytestmark = pytest.mark.one_device
-
 EXACT = {"rtol": 1e-12, "atol": 1e-14}
 """The same few hundred operations on numbers near 1 in another order."""
 GRID = np.linspace(0.05, 1, 20)

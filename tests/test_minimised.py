@@ -16,8 +16,6 @@ from jaxgen.algebraic.fit import _derived
 from jaxgen.learn.network.iterative import Trained, prepare
 from jaxgen.types.value import Value
 
-pytestmark = pytest.mark.one_device
-
 KEY = jax.random.key(0)
 N = 40
 EXACT = 1e-8

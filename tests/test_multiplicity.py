@@ -17,8 +17,6 @@ from jaxgen import resample
 from jaxgen.stats import compare
 from jaxgen.types import Losses
 
-pytestmark = pytest.mark.one_device
-
 
 # Adjusted p-values
 

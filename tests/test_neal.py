@@ -15,8 +15,6 @@ import pytest
 from jaxgen import learn
 from jaxgen.learn.network.iterative import prepare
 
-pytestmark = pytest.mark.one_device
-
 WHOLE = Path(__file__).parents[2] / "shared" / "reference"
 needs_whole = pytest.mark.skipif(
     not WHOLE.exists(), reason=f"the whole reference is not at {WHOLE}; its excerpt is compared"

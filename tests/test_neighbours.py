@@ -11,8 +11,6 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from jaxgen import Data, assess, learn, resample
 
-pytestmark = pytest.mark.one_device
-
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(45, 3))
 Y = np.sin(2 * X[:, :1]) + 0.3 * RANDOM.normal(size=(45, 2))

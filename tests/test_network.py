@@ -13,8 +13,6 @@ from jaxgen import Data, assess, learn, resample
 from jaxgen.learn import L2, MLP, Descent, PerTask, Sparse, Tied
 from jaxgen.learn.network.nets import as_network
 
-pytestmark = pytest.mark.one_device
-
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(24, 4)), RANDOM.normal(size=(24, 2))
 Y[:, 0] += X[:, 0] * X[:, 1]

@@ -6,8 +6,6 @@ from pathlib import Path
 import nbformat
 import pytest
 
-pytestmark = pytest.mark.one_device
-
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 

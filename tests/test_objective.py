@@ -15,8 +15,6 @@ from jaxgen import Data, assess, learn, resample
 from jaxgen.learn import L1, L2, MLP, Descent, Objective, PerTask, Sparse, Tied
 from jaxgen.learn.network.iterative import Cases
 
-pytestmark = pytest.mark.one_device
-
 RANDOM = np.random.default_rng(0)
 OUTPUTS = 2 * RANDOM.normal(size=(3, 17))
 REAL = RANDOM.normal(size=(3, 17))

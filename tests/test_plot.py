@@ -10,8 +10,6 @@ from jaxgen import plot, resample
 from jaxgen.stats import estimate
 from jaxgen.types import Losses
 
-pytestmark = pytest.mark.one_device
-
 
 @pytest.fixture(autouse=True)
 def closed():

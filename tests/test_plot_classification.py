@@ -8,8 +8,6 @@ from jaxgen import plot
 from jaxgen.stats import metrics
 from jaxgen.stats.metrics import roc
 
-pytestmark = pytest.mark.one_device
-
 RANDOM = np.random.default_rng(0)
 Y = np.eye(2)[RANDOM.integers(2, size=90)]
 

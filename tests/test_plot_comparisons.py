@@ -10,8 +10,6 @@ from matplotlib.colors import to_hex
 from jaxgen.plot import comparisons as plot
 from jaxgen.stats import compare
 
-pytestmark = pytest.mark.one_device
-
 RANDOM = np.random.default_rng(0)
 CASES = RANDOM.gamma(2.0, size=(80, 5)) + 0.25 * np.array([3, 0, 4, 1, 2])
 BLOCKS = RANDOM.normal(size=(15, 7)) + 0.4 * np.array([3, 0, 4, 1, 2, 6, 5])

@@ -13,8 +13,6 @@ from jaxgen.stats import estimate, interval
 from jaxgen.types import Losses
 from jaxgen.types.result import Result, point
 
-pytestmark = pytest.mark.one_device
-
 RANDOM = np.random.default_rng(0)
 
 

@@ -13,8 +13,6 @@ from test_delve import task as instances
 from jaxgen import delve
 from jaxgen.delve import figure as drawing
 
-pytestmark = pytest.mark.one_device
-
 NAMES = ("mlp-ese-1", "mlp-bgd-1", "mlp-bgd-2", "mlp-bgd-3", "mlp-mc-1", "mlp-mc-2", "mlp-mc-3", "mlp-mc-4")
 
 

@@ -10,8 +10,6 @@ from jaxgen import resample
 from jaxgen.stats import compare
 from jaxgen.types import Losses
 
-pytestmark = pytest.mark.one_device
-
 KEY, N = jax.random.key(0), 24
 
 

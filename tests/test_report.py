@@ -8,8 +8,6 @@ from jaxgen import report, resample
 from jaxgen.stats import compare, estimate, interval
 from jaxgen.types import Losses
 
-pytestmark = pytest.mark.one_device
-
 KEY = jax.random.key(0)
 PLAN = resample.leave_out(KEY, 20, 0.25, 30)
 

@@ -14,8 +14,6 @@ from jaxgen import resample
 from jaxgen.resample import drawing
 from jaxgen.types import Plan
 
-pytestmark = pytest.mark.one_device
-
 KEY, OTHER = jax.random.key(0), jax.random.key(1)
 STRATA = np.array(list("aaabbbbbbccccccccccc"))
 GROUPS = np.arange(20) // 3

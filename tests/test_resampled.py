@@ -17,8 +17,6 @@ from jaxgen import loss, resample
 from jaxgen.stats import estimate
 from jaxgen.types import Losses
 
-pytestmark = pytest.mark.one_device
-
 KEY = jax.random.key(0)
 N = 40
 EXACT = {"rtol": 1e-12, "atol": 1e-14}

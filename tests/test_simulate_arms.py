@@ -11,8 +11,6 @@ from given import delve_data
 from jaxgen.simulate.kin_family import kin, kin_target
 from jaxgen.simulate.pumadyn_family import pumadyn, pumadyn_target
 
-pytestmark = pytest.mark.one_device
-
 KEY, OTHER = jax.random.key(0), jax.random.key(1)
 FAMILIES = {"kin": kin, "pumadyn": pumadyn}
 TARGETS = {"kin": kin_target, "pumadyn": pumadyn_target}

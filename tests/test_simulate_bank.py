@@ -16,8 +16,6 @@ from given import delve_data
 from jaxgen import simulate
 from jaxgen.simulate.bank_family import Halls, _simulator, bank_target, choice, day, long_run, stationary
 
-pytestmark = pytest.mark.one_device
-
 KEY, OTHER = jax.random.key(0), jax.random.key(1)
 
 

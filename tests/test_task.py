@@ -19,8 +19,6 @@ from test_delve import task as instances
 from jaxgen import delve, resample
 from jaxgen.stats import compare
 
-pytestmark = pytest.mark.one_device
-
 RANDOM = np.random.default_rng(0)
 NAMES = ("lin", "knn", "net", "mean")
 

@@ -90,7 +90,6 @@ def delve_units(values, w):
 units_of = jit(lambda learner, x, y, w: learner._units(x, y, w)[1:])
 
 
-@pytest.mark.one_device
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 3), min_size=9, max_size=9).filter(any), st.integers(0, 2**20))
 def test_delve_units_are_those_of_numpy(weights, seed):
@@ -105,7 +104,6 @@ def test_delve_units_are_those_of_numpy(weights, seed):
     np.testing.assert_allclose(found[2], delve_units(y, w)[0], rtol=1e-6)
 
 
-@pytest.mark.one_device
 @pytest.mark.parametrize("classifies", [False, True])
 def test_standard_units_are_those_of_scikit_learn(classifies, dtype):
     learner = Normalised(Descent(objective="binary_cross_entropy") if classifies else FIT, how="standard")
@@ -118,7 +116,6 @@ def test_standard_units_are_those_of_scikit_learn(classifies, dtype):
         close(got, np.asarray(want), dtype)
 
 
-@pytest.mark.one_device
 @pytest.mark.parametrize("how", ["delve", "standard"])
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e6 / 3, -1e30])
 def test_a_constant_column_is_centred_and_not_scaled(how, value, dtype):
@@ -130,13 +127,11 @@ def test_a_constant_column_is_centred_and_not_scaled(how, value, dtype):
     assert scale[1] == 1
 
 
-@pytest.mark.one_device
 def test_no_normalisation():
     found = units_of(Normalised(FIT, how="none"), *arrays(np.float32, X, Y, W))
     assert [units.tolist() for units in found] == [[0, 0, 0], [1, 1, 1], [0], [1]]
 
 
-@pytest.mark.one_device
 def test_predictions_are_in_the_units_of_the_target(double):
     """They equal those of the learner inside on normalised data; changed units of the inputs change nothing, those of
     the target go through.
@@ -156,7 +151,6 @@ def test_predictions_are_in_the_units_of_the_target(double):
     close(got, 5 * np.asarray(want) - 40, double)
 
 
-@pytest.mark.one_device
 def test_absent_cases_change_nothing_in_any_wrapper(double):
     """Everything nested, on a slice and with a mask over NaN; weights 1 and 2."""
     learner = Normalised(Ensemble(EarlyStopped(Augmented(FIT, augment=jittered), folds=2), members=2))
@@ -167,7 +161,6 @@ def test_absent_cases_change_nothing_in_any_wrapper(double):
     close(train(learner, x[used], y[used], w[used], x)[1], masked, double)
 
 
-@pytest.mark.one_device
 def test_the_path_of_a_normalised_learner():
     learner = Normalised(Descent(FIT.network, steps=5, saves=(2, 5)))
     x, y, w = arrays(np.float32, X, Y, W)
@@ -186,7 +179,6 @@ def digits(y, prediction):
     return y[:, 0]
 
 
-@pytest.mark.one_device
 @pytest.mark.parametrize(
     "stop",
     [EarlyStopped(Spy(), folds=4, loss=digits), EarlyStopped(Spy(), share=0.3, loss=digits)],
@@ -229,7 +221,6 @@ def test_portions(stop, double):
             assert sorted(out) == sorted(np.asarray(extra["order"])[: len(out)].tolist())
 
 
-@pytest.mark.one_device
 def test_portions_are_random():
     """Each of 12 cases validates in the first quarter 500 times of 2000: within 5 binomial standard deviations; and
     neighbours are not kept together.
@@ -255,7 +246,6 @@ def validation_cases(folds=3):
     return [used[len(used) * q // folds : len(used) * (q + 1) // folds] for q in range(folds)]
 
 
-@pytest.mark.one_device
 def test_the_saved_network_with_the_least_error_is_taken(double):
     """Its error on the validation cases is the least of those reported, and the prediction is the mean of the
     members'.
@@ -274,7 +264,6 @@ def test_the_saved_network_with_the_least_error_is_taken(double):
         np.testing.assert_allclose(error, errors[q].min(), rtol=1e-10)  # roundings
 
 
-@pytest.mark.one_device
 def test_validation_cases_touch_no_gradient(double):
     """Other targets of the first portion change the error of the first member, but not its network; the other members
     learn from them.
@@ -301,7 +290,6 @@ def stop_early(errors, saves, patience, stretch):
     return k + 1, best[1]
 
 
-@pytest.mark.one_device
 @pytest.mark.parametrize(("patience", "stretch"), [(0.0, 1.5), (10.0, 1.0)])
 def test_patience(patience, stretch, double):
     """Every member by itself, from the errors of a training to the end."""
@@ -321,7 +309,6 @@ def test_patience(patience, stretch, double):
     assert min(ends) < len(FIT.save_steps), "one ends early"
 
 
-@pytest.mark.one_device
 def test_refit(double):
     """One network on all cases, taken at the save whose logarithm is nearest to that of the mean iteration."""
     x, y, w = arrays(double, *SCALED)
@@ -357,7 +344,6 @@ def test_a_network_that_diverges_at_once_fails_and_one_that_diverges_later_does_
 # Ensemble and Augmented
 
 
-@pytest.mark.one_device
 def test_an_ensemble_is_the_mean_of_different_members(double):
     x, y, w = arrays(double, *SCALED)
     learner = Ensemble(Descent(FIT.network, steps=5), members=3)
@@ -369,7 +355,6 @@ def test_an_ensemble_is_the_mean_of_different_members(double):
     assert info["gradient"].shape == (3,)
 
 
-@pytest.mark.one_device
 def test_an_ensemble_fails_with_its_first_member_that_fails():
     learner = Ensemble(Descent(tolerance=0.5), members=3)
     trained = jax.eval_shape(lambda: learner.fit(jax.random.key(0), *arrays(np.float32, *SCALED)))
@@ -382,7 +367,6 @@ def test_an_ensemble_fails_with_its_first_member_that_fails():
         assert int(learner.failure(params._replace(params=jnp.zeros(3), statistics=()))) == want
 
 
-@pytest.mark.one_device
 def test_copies_carry_the_weights_of_their_originals():
     x, y, w = arrays(np.float32, X, Y, W)
     seen, _, _ = train(Augmented(Spy(), augment=marked, copies=3), x, y, w, x)
@@ -435,6 +419,7 @@ NESTED = Normalised(
 )
 
 
+@pytest.mark.devices
 def test_nesting_does_not_depend_on_chunks_and_devices():
     data, plan = Data(X, Y, tuple("abc")), resample.bootstrap(jax.random.key(1), N, 5)
     want = assess(jax.random.key(0), NESTED, data, plan, devices=jax.devices()[:1])
@@ -454,7 +439,6 @@ LEARNERS = [
 ]
 
 
-@pytest.mark.one_device
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 def test_a_wrapper_is_a_value(learner):
     again = learn.from_text(repr(learner))
@@ -566,7 +550,6 @@ def test_bad_input_is_named(case, own_messages):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.one_device
 @pytest.mark.parametrize("members", [1, 2])
 def test_the_first_members_are_those_of_the_whole_ensemble(members, dtype):
     """Which is how Neal's mlp-bgd-2b is mlp-bgd-2 without its ensemble."""
@@ -586,7 +569,6 @@ def test_copies_made_before_the_split_are_refused(own_messages):
         assess(jax.random.key(0), outside, data, plan)
 
 
-@pytest.mark.one_device
 def test_the_column_of_task_numbers_is_not_normalised():
     """Units of the other columns are found as ever, and each task still trains its own network: another task's targets
     change nothing.
