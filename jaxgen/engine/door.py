@@ -8,10 +8,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxgen.loss import about
 from jaxgen.types import Data, Key, Learner, Loss, Plan, as_learner, keys
 from jaxgen.types.calls import explained
-from jaxgen.types.checks import check_targets
+from jaxgen.types.checks import check_predictions, check_targets
 from jaxgen.types.contract import learns_from_absent_cases
 from jaxgen.types.identity import named
 from jaxgen.types.numbers import require, require_one_of, shown
@@ -47,11 +46,7 @@ def check(key: Key, learner: Any, data: Data, plan: Plan, loss: Loss, keep: str,
     _check_sentences(learner)
     with explained(learner, "check(data, plan)"):
         learner.check(data, plan)
-    if about(loss).probabilities and learner.predicts in ("numbers", "scores"):
-        raise ValueError(
-            f"expected a learner that predicts probabilities for the loss {named(loss)}, got {learner}, which predicts "
-            f"{learner.predicts}; use learn.Logistic, a network with a cross-entropy as its objective, or another loss"
-        )
+    check_predictions(loss, learner)
     return learner
 
 

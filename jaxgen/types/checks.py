@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgen.types.identity import named
+from jaxgen.types.learner import Learner
 
 
 def check_targets(loss: Any, y: Float[np.ndarray, "*Q N K"], target: str) -> None:
@@ -23,4 +24,13 @@ def check_targets(loss: Any, y: Float[np.ndarray, "*Q N K"], target: str) -> Non
         raise ValueError(
             f"expected one class for every case for the loss {named(loss)}, got rows of {target!r} that add up to "
             f"{y.sum(-1)[y.sum(-1) != 1][0]:g}; give one column per class with a single 1 in each row"
+        )
+
+
+def check_predictions(loss: Any, learner: Learner) -> None:
+    """ValueError unless a loss is for what a learner predicts; see `jaxgen.loss.About` and `Learner.predicts`."""
+    if getattr(getattr(loss, "about", None), "probabilities", False) and learner.predicts in ("numbers", "scores"):
+        raise ValueError(
+            f"expected a learner that predicts probabilities for the loss {named(loss)}, got {learner}, which predicts "
+            f"{learner.predicts}; use learn.Logistic, a network with a cross-entropy as its objective, or another loss"
         )
