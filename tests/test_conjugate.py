@@ -373,5 +373,5 @@ def test_networks_that_draw_are_refused_and_modules_of_ones_own_are_not(own_mess
 @pytest.mark.parametrize("curvature", [1e-5, 0.5, float("nan")])
 def test_settings_out_of_range_are_refused(curvature):
     data, plan = problem(13), resample.leave_out(jax.random.key(0), 40, 0.25, 3)
-    with pytest.raises(ValueError, match=r"expected a curvature above 0.0001 and below 0.5, got .* in Conjugate\("):
+    with pytest.raises(ValueError, match="expected the curvature to be a number above 0.0001 and below 0.5, got "):
         assess(jax.random.key(0), Conjugate(curvature=curvature), data, plan)

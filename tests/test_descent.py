@@ -459,25 +459,31 @@ DATA = Data(X, Y, tuple("abcd"))
 SENTENCES = {
     "rate of 0": (
         Descent(rate=0.0),
-        r"a rate above 0, got 0.0 in Descent\(rate=0.0\); Neal 1998 uses 0.1 on normalised data",
+        "the rate to be a finite number above 0, got 0.0; Neal 1998 uses 0.1 on normalised data",
     ),
-    "rate NaN": (Descent(rate=float("nan")), "a rate above 0, got nan"),
-    "no steps": (Descent(steps=0), "at least 1 step, got 0 in .*; train for some iterations"),
+    "rate NaN": (Descent(rate=float("nan")), "the rate to be a finite number above 0, got nan"),
+    "no steps": (Descent(steps=0), "the steps of Descent to be a whole number from 1 to 2147483647, got 0; train for"),
     "tolerance of 0": (
         Descent(tolerance=0.0),
-        "a tolerance above 0, got 0.0 in .*; leave it out to accept all networks",
+        "the tolerance to be a number above 0, got 0.0; leave it out to accept all networks",
     ),
-    "batch of none": (Descent(batch=0), "a batch of at least 1 case, got 0 in .*; leave it out to use all cases"),
+    "batch of none": (
+        Descent(batch=0),
+        "the cases of a batch to be a whole number of at least 1, got 0; leave batch out",
+    ),
     "unknown relevance": (
         Descent(relevance="ard"),
-        "relevance among none, gradient, correlation, got 'ard'; choose one of them",
+        "relevance to be one of 'none', 'gradient', 'correlation', got 'ard'; choose one of these",
     ),
     "unknown saves": (
         Descent(saves="log"),
-        r"saves='1-2-5', a number from 1 to the 1000 steps, or a tuple of iterations, got 'log'; choose one of these",
+        r"saves='1-2-5', a whole number from 1 to the 1000 steps, or a tuple of iterations, got 'log'; choose one of these",
     ),
-    "too many saves": (Descent(steps=5, saves=6), "a number from 1 to the 5 steps, or a tuple of iterations, got 6"),
-    "no saves": (Descent(saves=0), "a number from 1 to the 1000 steps, .*, got 0"),
+    "too many saves": (
+        Descent(steps=5, saves=6),
+        "a whole number from 1 to the 5 steps, or a tuple of iterations, got 6",
+    ),
+    "no saves": (Descent(saves=0), "a whole number from 1 to the 1000 steps, .*, got 0"),
     "saves out of order": (
         Descent(saves=(5, 3)),
         r"saves at increasing iterations from 1 to 1000, got \(5, 3\); list each once, in order",

@@ -463,9 +463,9 @@ def test_what_it_cannot_learn_from_is_refused():
     for learner, y, message in (
         (Logistic(), half, r"expected targets of zeros and ones for Logistic\(\), got 0.5 in case 7; read the data"),
         (Logistic(), both, "expected one class for every case, got 3 of 3 in case 4; give one column"),
-        (Logistic(ridge=-1.0), data.y, "expected a finite ridge of at least 0, got -1.0; give 0"),
-        (Logistic(ridge=float("nan")), data.y, "expected a finite ridge of at least 0, got nan"),
-        (Logistic(steps=0), data.y, "expected at least 1 Newton step, got 0"),
+        (Logistic(ridge=-1.0), data.y, "expected the ridge to be a finite number of at least 0, got -1.0; give 0"),
+        (Logistic(ridge=float("nan")), data.y, "expected the ridge to be a finite number of at least 0, got nan"),
+        (Logistic(steps=0), data.y, "expected the Newton steps to be a whole number from 1 to 2147483647, got 0"),
     ):
         with pytest.raises(ValueError, match=message):
-            assess(key, learner, Data(data.x, y, data.names, task="classification"), plan)
+            assess(key, learner, Data(data.x, y, data.names), plan)

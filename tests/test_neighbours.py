@@ -104,7 +104,7 @@ SENTENCES = {
     "no neighbour": (
         learn.Neighbours(0),
         resample.full(45),
-        "at least 1 neighbour, got k=0; leave k out to have it chosen",
+        "the number k of neighbours to be a whole number of at least 1, got 0; leave k out to have it chosen",
     ),
     "more neighbours than cases": (
         learn.Neighbours(40),

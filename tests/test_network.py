@@ -434,19 +434,22 @@ SENTENCES = {
     ),
     "an empty layer": (
         MLP((3, 0)),
-        r"at least one unit in every hidden layer, got hidden=\(3, 0\); leave empty layers out",
+        "the units of every hidden layer to be a whole number of at least 1, got 0; leave empty layers out",
     ),
     "dropout of all": (
         MLP(dropout=1.0),
-        r"dropout of at least 0 and below 1, for the inputs and 1 hidden layers at most, got 1.0; "
+        "dropout to be a number of at least 0 and below 1, got 1.0; "
         r"give one number, or one per layer",
     ),
     "dropout of too many layers": (
         MLP(dropout=(0.1, 0.1, 0.1)),
         r"for the inputs and 1 hidden layers at most, got \(0.1, 0.1, 0.1\)",
     ),
-    "negative noise": (MLP(noise=-0.1), r"noise of at least 0, for the inputs and 1 hidden layers at most, got -0.1"),
-    "one task": (PerTask(tasks=1), "at least 2 tasks, got 1; use the network itself for a single task"),
+    "negative noise": (MLP(noise=-0.1), "noise to be a finite number of at least 0, got -0.1"),
+    "one task": (
+        PerTask(tasks=1),
+        "the tasks of PerTask to be a whole number of at least 2, got 1; use the network itself for a single task",
+    ),
     "tasks that do not divide the outputs": (
         PerTask(tasks=3),
         "a multiple of 3 outputs, the same number for every task, got 2; change tasks, or name the column",
@@ -455,8 +458,8 @@ SENTENCES = {
         PerTask(column=1),
         "the task numbers 0 to 1 in input column 1, got other numbers; number the tasks there",
     ),
-    "a column that is not there": (PerTask(column=4), "the task numbers 0 to 1 in input column 4"),
-    "a bad network per task": (PerTask(MLP((0,))), "at least one unit in every hidden layer"),
+    "a column that is not there": (PerTask(column=4), r"column of PerTask .* from 0 to 3 \(the inputs\), got 4"),
+    "a bad network per task": (PerTask(MLP((0,))), "the units of every hidden layer"),
     "a module with statistics": (
         Normed(),
         r"a flax module with parameters only, got the collection 'batch_stats' in Normed; "
@@ -464,7 +467,7 @@ SENTENCES = {
     ),
     "a module of one output": (
         Narrow(),
-        r"expected Narrow to give \[n, 2\] outputs for the data's targets, got \[2, 1\] for n = 2; "
+        r"expected Narrow to give \[n, 2\] outputs for \[n, 4\] inputs, got \[2, 1\] for n = 2; "
         r"change its last layer",
     ),
 }

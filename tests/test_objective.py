@@ -237,12 +237,12 @@ BAD = {
     "unknown objective": (
         ONE,
         Descent(objective="cross_entropy"),
-        "an objective among squared, absolute, .*, got 'cross_entropy'; choose one of them",
+        "the objective to be one of 'squared', 'absolute', .*, got 'cross_entropy'; choose one of these",
     ),
     "delta of 0": (
         ONE,
         Descent(objective=Objective("huber", delta=0.0)),
-        "delta above 0, got 0.0; give it in units of the target",
+        "delta to be a finite number above 0, got 0.0; give it in units of the target",
     ),
     "too few weights": (
         REGRESSION,
@@ -268,19 +268,23 @@ BAD = {
     "negative L2": (
         ONE,
         Descent(penalty=L2(-1.0)),
-        r"a strength of at least 0, got L2\(strength=-1.0\); give 0 for none",
+        "the strength of L2 to be a finite number of at least 0, got -1.0; give 0 for none",
     ),
     "negative L1 of a layer": (
         ONE,
         Descent(penalty=(L2(1.0), L1((1.0, -1.0)))),
-        r"a strength of at least 0, got L1\(strength=\(1.0, -1.0\)\)",
+        "the strength of L1 to be a finite number of at least 0, got -1.0",
     ),
     "too many strengths": (
         ONE,
         Descent(penalty=L2((1.0, 2.0, 3.0))),
         r"2 strengths, one per layer of weights, got 3 in L2\(.*\); give one number, or one per layer",
     ),
-    "negative Sparse": (ONE, Descent(penalty=Sparse(-1.0)), r"a strength of at least 0, got Sparse\(strength=-1.0\)"),
+    "negative Sparse": (
+        ONE,
+        Descent(penalty=Sparse(-1.0)),
+        "the strength of Sparse to be a finite number of at least 0",
+    ),
     "Sparse without hidden units": (
         ONE,
         Descent(MLP(()), penalty=Sparse(1.0)),
@@ -289,12 +293,12 @@ BAD = {
     "Tied without tasks": (
         ONE,
         Descent(penalty=Tied(1.0)),
-        r"a PerTask network to tie, got Tied\(strength=1.0\) for MLP\(\); write PerTask\(network, tasks=2\)",
+        r"a PerTask network to tie, got MLP\(\); write PerTask\(network, tasks=2\)",
     ),
     "negative Tied": (
         REGRESSION,
         Descent(PerTask(), penalty=Tied(-1.0)),
-        r"a strength of at least 0 and a PerTask network to tie, got Tied\(strength=-1.0\)",
+        "the strength of Tied to be a finite number of at least 0, got -1.0",
     ),
 }
 
