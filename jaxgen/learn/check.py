@@ -1,6 +1,7 @@
 """Whether a learner keeps the promises that the engine relies on."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from jaxtyping import Float
 
 from jaxgen.types import Data, Learner, Plan, as_learner
 from jaxgen.types.contract import differ, fitted_predictions, learns_from_absent_cases
-from jaxgen.types.numbers import shown
+from jaxgen.types.numbers import first_line, shown
 
 
 def check(learner: Any, data: Data | None = None, skip: Collection[str] = ()) -> tuple[str, ...]:
@@ -62,16 +63,24 @@ class _Trial:
     y: Float[np.ndarray, "n K"]
     classification: bool
 
-    def fits(self, x: Any, y: Any, w: Any) -> Float[np.ndarray, "b n K"]:
-        """Predictions at all cases of fits to x [b, n, D], y [b, n, K], w [b, n] or [n]."""
-        try:
+    def fits(self, x: Any, y: Any, w: Any) -> Float[np.ndarray, "2 n K"]:
+        """Predictions at all cases of two fits at once, to x [2, n, D], y [2, n, K], w [2, n] or [n].
+
+        Always two, so that a learner compiles once for all checks.
+        """
+        with self.explained():
             return fitted_predictions(self.learner, x, y, w, self.x)
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turns what goes wrong in fit or predict into one sentence."""
+        try:
+            yield
         except Exception as error:
-            text = " ".join(str(error).split())[:200]
             raise ValueError(
                 f"expected fit and predict of {self.learner} to run on JAX arrays under vmap, got "
-                f"{type(error).__name__} ({text}); try them alone on x {list(self.x.shape)}, y {list(self.y.shape)} "
-                "and w of ones"
+                f"{first_line(error)}; try them alone on x {list(self.x.shape)}, "
+                f"y {list(self.y.shape)} and w of ones"
             ) from error
 
 
@@ -135,7 +144,8 @@ def _shapes(learner: Any, trial: _Trial) -> None:
         def predicted(x, y, at):
             return trial.learner.predict(trial.learner.fit(jax.random.key(0), x, y, jnp.ones(len(x), x.dtype)), at)
 
-        shape = jax.eval_shape(predicted, x, y, x[:cases]).shape
+        with trial.explained():
+            shape = jnp.shape(jax.eval_shape(predicted, x, y, x[:cases]))
         if shape != (cases, y.shape[1]):
             raise ValueError(
                 f"expected predictions [{cases}, {y.shape[1]}] of {learner} for {cases} cases, got {list(shape)}; let "
@@ -195,12 +205,11 @@ def _order(learner: Any, trial: _Trial) -> None:
 
 
 def _vmap(learner: Any, trial: _Trial) -> None:
-    random = np.random.default_rng(2)
-    w = random.integers(0, 3, size=(3, len(trial.x)))
-    w[:, :2] = 1
-    x, y = (np.broadcast_to(a, (3, *a.shape)) for a in (trial.x, trial.y))
+    w = np.random.default_rng(2).integers(0, 3, size=(2, len(trial.x)))
+    w[:, : len(trial.x) // 2] = 1
+    x, y = (np.stack([a, a]) for a in (trial.x, trial.y))
     together = trial.fits(x, y, w)
-    alone = np.concatenate([trial.fits(x[:1], y[:1], row[None]) for row in w])
+    alone = [fitted_predictions(trial.learner, x[:1], y[:1], row[None], trial.x)[0] for row in w]
     if any(differ(*pair) for pair in zip(together, alone, strict=True)):
         raise ValueError(
             f"expected many fits of {learner} at once to give what one after the other gives, got other predictions; "
@@ -210,7 +219,8 @@ def _vmap(learner: Any, trial: _Trial) -> None:
 
 def _key(learner: Any, trial: _Trial) -> None:
     w = np.ones(len(trial.x))
-    first, second = (trial.fits(trial.x[None], trial.y[None], w) for _ in range(2))
+    x, y = (np.stack([a, a]) for a in (trial.x, trial.y))
+    first, second = (trial.fits(x, y, w) for _ in range(2))
     if not np.array_equal(first, second, equal_nan=True):
         raise ValueError(
             f"expected the same key to give {learner} the same fit, got other predictions at a second call; draw all "

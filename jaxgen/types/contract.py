@@ -1,5 +1,6 @@
 """What every learner promises, tried out on a few cases. `assess` tries the cheapest part, `learn.check` all of it."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -40,12 +41,13 @@ def fitted_predictions(learner: Learner, x: Any, y: Any, w: Any, at: Any) -> Flo
     w [n] or [b, n].
     """
     dtype = jax.dtypes.canonicalize_dtype(np.float64)
-    x, y, w, at = (jnp.asarray(a, dtype) for a in (x, y, w, at))
+    x, y, w, at = (jnp.asarray(a, dtype) for a in (x, y, np.broadcast_to(w, np.shape(x)[:2]), at))
+    return np.asarray(_fit_and_predict(learner, x, y, w, at), np.float64)
 
-    def one(x, y, w):
-        return learner.predict(learner.fit(jax.random.key(0), x, y, w), at)
 
-    return np.asarray(jax.jit(jax.vmap(one, in_axes=(0, 0, None if w.ndim == 1 else 0)))(x, y, w), np.float64)
+@partial(jax.jit, static_argnums=0)
+def _fit_and_predict(learner: Learner, x: Any, y: Any, w: Any, at: Any) -> Any:
+    return jax.vmap(lambda x, y, w: learner.predict(learner.fit(jax.random.key(0), x, y, w), at))(x, y, w)
 
 
 def differ(first: Float[np.ndarray, "m K"], second: Float[np.ndarray, "m K"], share: float = _SAME) -> bool:

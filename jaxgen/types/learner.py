@@ -202,7 +202,8 @@ class Foreign(Learner):
     @property
     def failures(self) -> tuple[str, ...]:
         """As it says, if it does."""
-        return tuple(getattr(self.own, "failures", ()))
+        sentences = getattr(self.own, "failures", ())
+        return tuple(sentences) if isinstance(sentences, list) else sentences
 
     @property
     def classifies(self) -> bool:
