@@ -186,11 +186,18 @@ class Changing(Wrapper):
 
     def minimised(self, params: Params) -> Minimum | None:
         """What the learner inside made small, for `algebraic.full_fit`: losses [n] and penalty [] in its units, which
-        are kept as they are; None where it cannot name it.
+        are kept as they are.
+
+        Raises:
+          ValueError: the learner inside cannot name it. Its numbers could not be told from the units, which training
+            did not choose.
         """
         minimum = self.inside.minimised(self.inside_of(params))
         if minimum is None:
-            return None
+            raise ValueError(
+                f"expected {type(self).__name__} to hold a learner trained to a minimum that it can name, got "
+                f"{self.base}; resample it, or give full_fit the argument minimised"
+            )
         free, rebuild, cost = minimum
         return (
             free,
