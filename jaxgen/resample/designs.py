@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from jaxgen.resample.drawing import call, different
+from jaxgen.resample.drawing import call, different, require_room
 from jaxgen.types import Key, Plan
 from jaxgen.types.keys import generator, text
-from jaxgen.types.numbers import require
+from jaxgen.types.numbers import require, require_flag
 
 
 def paired_halves(key: Key, n: int, pairs: int = 10, resamples: int = 15, test_size: int | None = None) -> Plan:
@@ -22,11 +22,13 @@ def paired_halves(key: Key, n: int, pairs: int = 10, resamples: int = 15, test_s
       "half", both -1 for the rows of the full data, which come first, and "resample".
     Raises:
       ValueError: a number out of range, or fewer different splits of a half exist than asked for.
+      MemoryError: the plan would not fit into memory.
     """
-    require("n", n, 4)
-    require("pairs", pairs, 1)
-    half, tested = n // 2, max(n // 10, 1) if test_size is None else test_size
-    require("test_size", tested, 1, half - 1, "one less than a half")
+    n, pairs, resamples = require("n", n, 4), require("pairs", pairs, 1), require("resamples", resamples, 1)
+    half = n // 2
+    given = max(n // 10, 1) if test_size is None else test_size
+    tested = require("test_size", given, 1, half - 1, "one less than a half")
+    require_room(resamples * (2 * pairs + 1), n)
     rng = generator(key)
     full = different(rng, 1, resamples, n, tested, "test_size")
     parts = different(rng, 2 * pairs, resamples, half, tested, "test_size")
@@ -59,13 +61,15 @@ def task_instances(n: int, size: int, instances: int = 8, test_cases: int | None
       Plan, train and test in {0, 1}, shape [I, N], with label "instance".
     Raises:
       ValueError: a number out of range, no instance fits, or there are fewer test cases than instances.
+      MemoryError: the plan would not fit into memory.
     """
-    require("n", n, 2)
-    region = n // 2 if test_cases is None else test_cases
-    require("test_cases", region, 1, n - 1, "one less than the cases")
-    require("size", size, 1, n - region, "the cases outside the test region")
-    require("instances", instances, 1)
-    instance = np.arange(min(instances, (n - region) // size))[:, None]
+    n = require("n", n, 2)
+    region = require("test_cases", n // 2 if test_cases is None else test_cases, 1, n - 1, "one less than the cases")
+    size = require("size", size, 1, n - region, "the cases outside the test region")
+    require_flag("common", common)
+    used = min(require("instances", instances, 1), (n - region) // size)
+    require_room(used, n, working=6)
+    instance = np.arange(used)[:, None]
     block = region if common else region // len(instance)
     if block == 0:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Random rows of weights, many at a time: what the splitting schemes draw."""
+"""Random rows of weights, many at a time: what the splitting schemes draw, and whether there is room for them."""
 
 import itertools
 import math
@@ -7,7 +7,28 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int, UInt8, UInt64
 
+from jaxgen.types.memory import require_memory
 from jaxgen.types.numbers import require
+
+_WORKING_BYTES = 2
+"""Bytes for each row and case that drawing and complementing masks need beside those of the plan."""
+
+_LISTING_BYTES = 20
+"""The same for listing all masks, as tuples and as indices, at most twice as many as are wanted."""
+
+
+def require_room(rows: int, n: int, sets: int | None = None, working: int = _WORKING_BYTES) -> None:
+    """MemoryError, before anything is drawn, if a plan would not fit into memory.
+
+    Args:
+      rows: R.
+      n: cases, N.
+      sets: data sets, Q, if there are several.
+      working: bytes for each row and case beside the two of the plan.
+    """
+    shape = f"{rows} rows and {n} cases" if sets is None else f"{sets} sets of {rows} rows and {n} cases"
+    needed = (2 + working) * (sets or 1) * rows * n
+    require_memory(f"a plan of {shape}", needed, "ask for fewer resamples, or use fewer cases")
 
 
 def different(
@@ -15,18 +36,22 @@ def different(
 ) -> UInt8[np.ndarray, "sets rows n"]:
     """Masks [sets, rows, N] of `size` cases, no two rows of a set equal; all such sequences of rows are equally
     likely.
+
+    Where most of the possible masks are wanted they are listed and shuffled. Otherwise masks are drawn, and those that
+    came before in their set are drawn again, which is the same distribution.
     """
     require("resamples", rows, 1)
     few = min(size, n - size)
-    possible = math.comb(
-        n, min(few, 64)
-    )  # C(128, 64) is more than anyone can ask for, and far larger n would take long
+    # C(128, 64) is more than anyone can ask for, and far larger numbers would take long.
+    possible = math.comb(n, min(few, 64))
     if rows > possible:
         raise ValueError(
             f"expected at most C({n}, {size}) = {possible} different splits of {n} cases, got {rows}; "
             f"ask for fewer or change the {change}"
         )
-    if 2 * rows > possible:
+    listed = 2 * rows > possible
+    require_room(rows, n, sets if sets > 1 else None, _LISTING_BYTES if listed else _WORKING_BYTES)
+    if listed:
         every = np.zeros((possible, n), np.uint8)
         np.put_along_axis(every, np.array(list(itertools.combinations(range(n), few))), 1, axis=1)
         masks = every[rng.permuted(np.tile(np.arange(possible), (sets, 1)), axis=1)[:, :rows]]
@@ -36,7 +61,12 @@ def different(
 
 
 def _redrawn(rng: np.random.Generator, sets: int, rows: int, n: int, size: int) -> UInt8[np.ndarray, "sets rows n"]:
-    """Random masks, of which those equal to an earlier row of their set are drawn again."""
+    """Random masks, of which those equal to an earlier row of their set are drawn again.
+
+    Rows are compared by a sum instead of case by case: every case has a random factor of 64 bits, and a mask has the
+    sum of its cases' factors modulo 2^64 (after Zobrist 1970, "A new hashing method"). Equal masks have equal sums,
+    different ones next to never, and then only a row is drawn again without need.
+    """
     factors = rng.integers(2**64, size=n, dtype=np.uint64)
     masks, sums = _masks(rng, sets * rows, n, size, factors)
     suspects = np.arange(sets)
@@ -53,10 +83,11 @@ def _repeated(sums: UInt64[np.ndarray, "sets rows"]) -> tuple[Int[np.ndarray, " 
     another.
     """
     bits = sums.shape[1].bit_length()
-    ordered = np.sort(
-        sums << bits | np.arange(sums.shape[1], dtype=np.uint64)
-    )  # the row in the lowest bits: no ties, so every machine sorts alike
-    which, place = np.nonzero(ordered[:, 1:] ^ ordered[:, :-1] < 2**bits)
+    # The number of the row takes the place of the highest bits of the sum, which are the fewest that must go. It stands
+    # in the lowest bits, so that no two values of a set are equal: sorting has no ties to break, every machine sorts
+    # alike, and of equal sums the earliest row comes first.
+    ordered = np.sort(sums << bits | np.arange(sums.shape[1], dtype=np.uint64))
+    which, place = np.nonzero(ordered[:, 1:] ^ ordered[:, :-1] < 2**bits)  # neighbours that differ in the row only
     return which, (ordered[which, place + 1] & (2**bits - 1)).astype(np.int64)
 
 
@@ -65,12 +96,15 @@ def _masks(
 ) -> tuple[UInt8[np.ndarray, "rows n"], UInt64[np.ndarray, " rows"]]:
     """Random masks of `size` cases, and the sum (modulo 2^64) of the factors of those cases."""
     masks, sums, offset = np.zeros(rows * n, np.uint8), np.zeros(rows, np.uint64), n * np.arange(rows)
-    if rows < size:
+    if rows < size:  # a loop over rows, in place of one over cases
         for row in range(rows):
             cases = rng.choice(n, size, replace=False, shuffle=False)
             masks[row * n + cases], sums[row] = 1, factors[cases].sum()
     else:
-        for last in range(n - size, n):  # Floyd's algorithm (Bentley & Floyd 1987), in all rows at once
+        # Floyd's algorithm (Bentley & Floyd 1987, "A sample of brilliance"), in all rows at once: the case drawn from
+        # 0, ..., last enters, or `last` itself if it is in already. So each mask costs `size` draws, however many cases
+        # there are, and all masks of that size are equally likely.
+        for last in range(n - size, n):
             case = rng.integers(last + 1, size=rows)
             case = np.where(masks.take(offset + case), last, case)
             masks[offset + case] = 1
@@ -82,14 +116,14 @@ def counts(rng: np.random.Generator, rows: int, n: int) -> UInt8[np.ndarray, "ro
     """How often each case comes in n draws with replacement, [rows, N]."""
     drawn, step = np.empty((rows, n), np.uint8), max(2**20 // n, 1)  # some MB at a time
     for first in range(0, rows, step):
-        some = min(step, rows - first)
-        cases = rng.integers(n, size=(some, n)) + n * np.arange(some)[:, None]
-        found = np.bincount(cases.reshape(-1), minlength=some * n)
-        if found.max() > 255:
+        part = min(step, rows - first)
+        cases = rng.integers(n, size=(part, n)) + n * np.arange(part)[:, None]
+        times = np.bincount(cases.reshape(-1), minlength=part * n)
+        if times.max() > 255:
             raise ValueError(
-                f"expected no case to be drawn more than 255 times, got {found.max()} in {n} draws; use another key"
+                f"expected no case to be drawn more than 255 times, got {times.max()} in {n} draws; use another key"
             )
-        drawn[first : first + some] = found.reshape(some, n)
+        drawn[first : first + part] = times.reshape(part, n)
     return drawn
 
 

@@ -1,5 +1,6 @@
 """Cross-validation: every case is tested in one fold of each division."""
 
+import math
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
@@ -7,10 +8,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from jaxgen.resample.drawing import call
+from jaxgen.resample.drawing import call, require_room
 from jaxgen.types import Key, Plan
 from jaxgen.types.keys import generator, text
-from jaxgen.types.numbers import require
+from jaxgen.types.numbers import require, require_flag, shown
+
+_DEALING_BYTES = 40
+"""Bytes for each case of a division into folds, beside those of its rows: random numbers, orders and folds."""
 
 
 def k_fold(
@@ -37,18 +41,20 @@ def k_fold(
       Plan, train and test in {0, 1}, shape [R, N], with labels "repeat" and "fold".
     Raises:
       ValueError: folds or repeats out of range, strata and groups together, or not one label per case.
+      MemoryError: the plan would not fit into memory.
     """
-    require("n", n, 2)
-    require("repeats", repeats, 1)
+    n, repeats = require("n", n, 2), require("repeats", repeats, 1)
     if strata is not None and groups is not None:
         raise ValueError("expected strata or groups, got both; leave one of them out")
     rng = generator(key)
     if groups is None:
-        require("folds", folds, 2, n, "the number of cases")
+        folds = require("folds", folds, 2, n, "the number of cases")
+        _require_room(repeats * folds, n, repeats)
         fold = _dealt(rng, np.zeros(n, np.int64) if strata is None else _numbered("strata", strata, n), folds, repeats)
     else:
         group = _numbered("groups", groups, n)
-        require("folds", folds, 2, int(group.max()) + 1, "the number of groups")
+        folds = require("folds", folds, 2, int(group.max()) + 1, "the number of groups")
+        _require_room(repeats * folds, n, repeats)
         fold = np.stack([_lightest_first(rng, group, folds) for _ in range(repeats)])
     labels = {
         "strata": None if strata is None else f"<{n} labels>",
@@ -66,8 +72,10 @@ def leave_one_out(n: int) -> Plan:
       Plan, train and test in {0, 1}, shape [N, N], with labels "repeat" (0) and "fold" (i).
     Raises:
       ValueError: fewer than two cases.
+      MemoryError: the plan would not fit into memory.
     """
-    require("n", n, 2)
+    n = require("n", n, 2)
+    _require_room(n, n)
     return _of_folds(np.arange(n)[None], n, call("leave_one_out", n))
 
 
@@ -101,10 +109,11 @@ def nested_pairs(key: Key, n: int, folds: int = 10, repeats: int = 1) -> Plan:
       rows without one fold.
     Raises:
       ValueError: folds or repeats out of range.
+      MemoryError: the plan would not fit into memory.
     """
-    require("n", n, 3)
-    require("folds", folds, 3, n, "the number of cases")
-    require("repeats", repeats, 1)
+    n, folds = require("n", n, 3), require("folds", folds, 3, n, "the number of cases")
+    repeats = require("repeats", repeats, 1)
+    _require_room(repeats * folds * (folds + 1) // 2, n, repeats)
     fold = _dealt(generator(key), np.zeros(n, np.int64), folds, repeats)
     first, second = np.hstack([np.tile(np.arange(folds), (2, 1)), np.triu_indices(folds, 1)])
     test = ((fold[:, None] == first[:, None]) | (fold[:, None] == second[:, None])).astype(np.uint8).reshape(-1, n)
@@ -129,10 +138,12 @@ def time_blocks(n: int, folds: int = 10, gap: int = 0, past_only: bool = False) 
       Plan, train and test in {0, 1}, shape [R, N], with label "fold", the number of the tested block.
     Raises:
       ValueError: folds or gap out of range, or a row would train on nothing.
+      MemoryError: the plan would not fit into memory.
     """
-    require("n", n, 2)
-    require("folds", folds, 2, n, "the number of cases")
-    require("gap", gap, 0)
+    n, folds = require("n", n, 2), require("folds", folds, 2, n, "the number of cases")
+    gap = require("gap", gap, 0, n, "the number of cases")
+    require_flag("past_only", past_only)
+    _require_room(folds, n)
     fold = np.arange(1 if past_only else 0, folds)[:, None]
     start, end, case = fold * n // folds, (fold + 1) * n // folds, np.arange(n)
     test = (case >= start) & (case < end)
@@ -173,6 +184,11 @@ def _lightest_first(rng: np.random.Generator, group: Int[np.ndarray, " n"], fold
     return rng.permutation(folds)[home][group]
 
 
+def _require_room(rows: int, n: int, repeats: int = 0) -> None:
+    """MemoryError if a plan of R rows would not fit into memory while its test sets are compared and complemented."""
+    require_room(rows, n, working=4 + math.ceil(_DEALING_BYTES * repeats / rows))
+
+
 def _of_folds(fold: Int[np.ndarray, "repeats n"], folds: int, scheme: str) -> Plan:
     repeats, n = fold.shape
     test = (fold[:, None] == np.arange(folds)[:, None]).astype(np.uint8).reshape(-1, n)
@@ -182,15 +198,33 @@ def _of_folds(fold: Int[np.ndarray, "repeats n"], folds: int, scheme: str) -> Pl
 
 def _numbered(name: str, labels: Collection[Any], n: int) -> Int[np.ndarray, " n"]:
     """Labels as numbers 0, 1, ..."""
-    values = np.asarray(labels)
+    try:
+        values = np.asarray(labels)
+    except (ValueError, TypeError):  # lists of different lengths, or a random key
+        values = np.asarray(None)
     if values.shape != (n,):
         raise ValueError(
             f"expected {name} to be {n} labels, one per case, got shape {list(values.shape)}; "
             "give one label for each case"
         )
-    missing = [i for i, label in enumerate(values.tolist()) if label is None or label != label]
+    missing = [case for case, label in enumerate(values.tolist()) if _is_missing(label)]
     if missing:
         raise ValueError(
-            f"expected {name} without gaps, got {values[missing[0]]} for case {missing[0]}; give every case a label"
+            f"expected {name} without gaps, got {shown(values.tolist()[missing[0]])} for case {missing[0]}; "
+            "give every case a label"
         )
-    return np.unique(values, return_inverse=True)[1]
+    try:
+        return np.unique(values, return_inverse=True)[1]
+    except TypeError:
+        raise ValueError(
+            f"expected {name} of one kind, such as texts or whole numbers, got several that do not compare; "
+            "make them all texts"
+        ) from None
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, or what cannot be compared, such as a missing value of pandas."""
+    try:
+        return label is None or bool(label != label)
+    except (TypeError, ValueError):
+        return True

@@ -1,15 +1,17 @@
 """Random splits of the cases, samples with replacement, and plans of given weights."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from jaxtyping import Shaped
 
-from jaxgen.resample.drawing import call, counts, different
+from jaxgen.resample.drawing import call, counts, different, require_room
 from jaxgen.types import Key, Plan, as_weights
 from jaxgen.types.keys import generator, text
-from jaxgen.types.numbers import require
+from jaxgen.types.numbers import require, require_kind, shown
 
 
 def leave_out(key: Key, n: int, fraction: float, resamples: int, sets: int | None = None) -> Plan:
@@ -26,13 +28,14 @@ def leave_out(key: Key, n: int, fraction: float, resamples: int, sets: int | Non
       Plan, train and test in {0, 1}, shape [R, N], or [Q, R, N] with sets.
     Raises:
       ValueError: no case, or every case, would be left out; or fewer different splits exist than asked for.
+      MemoryError: the plan would not fit into memory.
     """
-    require("sets", 1 if sets is None else sets, 1)
-    test = different(generator(key), sets or 1, resamples, n, _left_out(n, fraction), "fraction")
+    n, fraction, tested = _left_out(n, fraction)
+    resamples, sets = require("resamples", resamples, 1), _sets(sets)
+    test = different(generator(key), sets or 1, resamples, n, tested, "fraction")
     test = test[0] if sets is None else test
-    return Plan(
-        test ^ 1, test, call("leave_out", text(key), n, fraction=fraction, resamples=resamples, sets=sets)
-    ).checked()
+    scheme = call("leave_out", text(key), n, fraction=fraction, resamples=resamples, sets=sets)
+    return Plan(test ^ 1, test, scheme).checked()
 
 
 def balanced(key: Key, n: int, fraction: float, resamples: int) -> Plan:
@@ -51,18 +54,16 @@ def balanced(key: Key, n: int, fraction: float, resamples: int) -> Plan:
       no independent draws.
     Raises:
       ValueError: no case, or every case, would be left out; or resamples out of range.
+      MemoryError: the plan would not fit into memory.
     """
-    tested = _left_out(n, fraction)
-    require("resamples", resamples, 1, n, "the number of cases, where such splits start to repeat")
+    n, fraction, tested = _left_out(n, fraction)
+    resamples = require("resamples", resamples, 1, n, "the number of cases, where such splits start to repeat")
+    require_room(resamples, n, working=17)  # of which 16 for two arrays of positions
     start = np.arange(resamples) * n // resamples
     position = generator(key).permutation(n)
     test = ((position - start[:, None]) % n >= n - tested).astype(np.uint8)
-    return Plan(
-        1 - test,
-        test,
-        call("balanced", text(key), n, fraction=fraction, resamples=resamples),
-        {"partition": np.zeros(resamples, np.int64)},
-    ).checked()
+    scheme = call("balanced", text(key), n, fraction=fraction, resamples=resamples)
+    return Plan(1 - test, test, scheme, {"partition": np.zeros(resamples, np.int64)}).checked()
 
 
 def bootstrap(key: Key, n: int, resamples: int, sets: int | None = None) -> Plan:
@@ -81,18 +82,17 @@ def bootstrap(key: Key, n: int, resamples: int, sets: int | None = None) -> Plan
       [Q, R, N] with sets.
     Raises:
       ValueError: a number out of range.
+      MemoryError: the plan would not fit into memory.
     """
-    require("n", n, 2)
-    require("resamples", resamples, 1)
-    require("sets", 1 if sets is None else sets, 1)
+    n, resamples, sets = require("n", n, 2), require("resamples", resamples, 1), _sets(sets)
+    require_room(resamples, n, sets)
     rng = generator(key)
     train = counts(rng, (sets or 1) * resamples, n)
     while len(again := np.flatnonzero(train.all(-1))):
         train[again] = counts(rng, len(again), n)
     train = train.reshape((resamples, n) if sets is None else (sets, resamples, n))
-    return Plan(
-        train, (train == 0).astype(np.uint8), call("bootstrap", text(key), n, resamples=resamples, sets=sets)
-    ).checked()
+    scheme = call("bootstrap", text(key), n, resamples=resamples, sets=sets)
+    return Plan(train, (train == 0).astype(np.uint8), scheme).checked()
 
 
 def full(n: int) -> Plan:
@@ -104,8 +104,10 @@ def full(n: int) -> Plan:
       Plan, train and test all 1, shape [1, N].
     Raises:
       ValueError: no cases.
+      MemoryError: the plan would not fit into memory.
     """
-    require("n", n, 1)
+    n = require("n", n, 1)
+    require_room(1, n)
     return Plan(np.ones((1, n), np.uint8), np.ones((1, n), np.uint8), call("full", n)).checked()
 
 
@@ -122,8 +124,8 @@ def from_weights(
     Returns:
       Plan, a copy, shape [*Q, R, N].
     Raises:
-      ValueError: a weight is negative, fractional, not finite or above 255, shapes differ, or a row trains or tests on
-        nothing.
+      ValueError: a weight is negative, fractional, not finite or above 255, shapes differ, a row trains or tests on
+        nothing, or the scheme is no text.
     """
     return Plan(as_weights("train", train), as_weights("test", test), scheme).checked()
 
@@ -136,8 +138,13 @@ def stack(plans: Sequence[Plan]) -> Plan:
     Returns:
       Plan, shape [Q, R, N].
     Raises:
+      TypeError: something else than plans.
       ValueError: no plans, or plans of unlike shapes or labels.
     """
+    plans = list(plans) if isinstance(plans, Iterable) else [plans]
+    for plan in plans:
+        require_kind("a list of plans", plan, Plan, "make each with a function of jaxgen.resample")
+        plan.checked()
     if not plans or any(plan.train.shape != plans[0].train.shape or plan.sets is not None for plan in plans):
         raise ValueError(
             f"expected plans of one shape [R, N], got {[list(plan.train.shape) for plan in plans]}; "
@@ -158,17 +165,24 @@ def stack(plans: Sequence[Plan]) -> Plan:
     ).checked()
 
 
-def _left_out(n: int, fraction: float) -> int:
-    """ceil(n * fraction), if that leaves something to train and something to test on."""
-    require("n", n, 2)
-    if not 0 < fraction < 1:
+def _sets(sets: Any) -> int | None:
+    """The number of data sets, if it is one or None."""
+    return None if sets is None else require("sets", sets, 1)
+
+
+def _left_out(n: Any, fraction: Any) -> tuple[int, float, int]:
+    """The cases, the fraction and ceil(n * fraction), if that leaves something to train and something to test on."""
+    n = require("n", n, 2)
+    if not isinstance(fraction, Real) or not 0 < fraction < 1:
         raise ValueError(
-            f"expected a fraction between 0 and 1, got {fraction}; give the share of cases to leave out, such as 0.25"
+            f"expected a fraction between 0 and 1, got {shown(fraction)}; give the share of cases to leave out, such "
+            "as 0.25"
         )
+    fraction = float(fraction)
     tested = math.ceil(n * fraction - 1e-9)  # 100 * 0.07 is 7.000000000000001
     if not 0 < tested < n:
         raise ValueError(
             f"expected a fraction that leaves out some of the {n} cases but not all, got {fraction}, "
             f"which leaves out {tested}; choose another fraction"
         )
-    return tested
+    return n, fraction, tested
