@@ -551,7 +551,10 @@ BAD = {
         lambda: resample.bootstrap(KEY, 10, 5, sets=0),
         "sets to be a whole number of at least 1, got 0",
     ),
-    "negative gap": (lambda: resample.time_blocks(20, gap=-1), "gap to be a whole number of at least 0, got -1"),
+    "negative gap": (
+        lambda: resample.time_blocks(20, gap=-1),
+        r"gap to be a whole number from 0 to 20 \(the number of cases\), got -1",
+    ),
     "one block": (
         lambda: resample.time_blocks(20, folds=1),
         r"folds to be a whole number from 2 to 20 \(the number of cases\), got 1",
