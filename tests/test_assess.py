@@ -581,6 +581,18 @@ def test_few_rows_predict_at_a_time_where_cases_are_many(monkeypatch):
     np.testing.assert_allclose(got.values, want.values, rtol=1e-6)
 
 
+def test_similar_numbers_of_rows_share_a_program():
+    """From 113 to 120 rows on one device, as two chunks of 57 to 60 on two cores, or one of them."""
+    plan = splits(120)
+    want = assess(KEY, Average(), problem(), plan, devices=jax.devices()[:1])
+    before = program._compiled.cache_info().misses
+    for rows in (113, 116, 119):
+        some = resample.from_weights(plan.train[:rows], plan.test[:rows])
+        got = assess(KEY, Average(), problem(), some, devices=jax.devices()[:1])
+        np.testing.assert_array_equal(got.values, want.values[:rows])
+    assert program._compiled.cache_info().misses == before
+
+
 KEPT = """
 import jax, jaxgen as jg
 from jaxgen import learn, resample, simulate

@@ -173,6 +173,8 @@ class _Run:
         least = min(rows, _SHARED_ROWS) if self.job.together else 1
         most = self.chunk or max(least, self.budget.rows(sets * rows))
         by_set, by_row = _even(sets, max(1, most // rows)), _even(rows, min(rows, most))
+        if self.chunk is None:
+            by_set, by_row = _common_size(by_set), _common_size(by_row)
         if by_set > 1:
             by_set += -by_set % devices
         else:
@@ -288,6 +290,14 @@ class _Run:
 def _even(total: int, most: int) -> int:
     """Size of equal chunks of at most `most` that cover `total` with the least to spare."""
     return math.ceil(total / math.ceil(total / most))
+
+
+def _common_size(size: int) -> int:
+    """The size rounded up to four binary digits, at most an eighth more: runs of similar numbers of rows then share a
+    compiled program, which takes longer than the rows that fill up the last chunk.
+    """
+    step = 1 << max(0, size.bit_length() - 4)
+    return -(-size // step) * step
 
 
 def _shorten(text: str) -> str:
