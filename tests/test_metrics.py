@@ -745,10 +745,10 @@ BAD = {
     ),
     "no class named": (
         lambda: roc.auc(P),
-        "positive class to be one of 0, 1, 2 or its number, got None; give positive=",
+        "positive class to be one of 0, 1, 2 or its number, got None; name the class",
     ),
     "unknown class": (lambda: roc.auc(P, positive="cat"), "one of 0, 1, 2 or its number, got 'cat'"),
-    "class out of range": (lambda: roc.auc(P, positive=3), "got 3; give positive"),
+    "class out of range": (lambda: roc.auc(P, positive=3), "got 3; name the class"),
     "unknown average": (
         lambda: metrics.precision(P, "samples"),
         "average to be one of 'binary', 'macro', 'weighted', 'micro', 'each', got 'samples'",

@@ -7,9 +7,11 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgen.types import Losses
-from jaxgen.types.numbers import require_number, require_one_of, shown
+from jaxgen.types.numbers import require, require_number, require_one_of, shown
 
 ALTERNATIVES = ("two-sided", "greater", "less")
+MOST_REPLICATES = 10**8
+"""Replicates of all data sets together that are held at once, less than a GB; intervals need thousands each."""
 
 
 def require_losses(*losses: Any) -> None:
@@ -42,7 +44,7 @@ def as_learners(losses: Any, least: int = 2) -> list[Losses]:
       TypeError: no list of `Losses`.
       ValueError: fewer than `least`, or losses of shapes that do not fit.
     """
-    if isinstance(losses, Losses | str) or not isinstance(losses, Iterable):
+    if isinstance(losses, Losses | str) or not isinstance(losses, Iterable) or getattr(losses, "ndim", 1) == 0:
         raise TypeError(
             f"expected a list of losses, got {shown(losses)}; give those of each learner or plan, in a list"
         )
@@ -90,6 +92,14 @@ def require_finite(what: str, values: Float[np.ndarray, "..."], advice: str = "l
 def require_level(level: Any) -> None:
     """ValueError unless it is one number above 0 and below 1."""
     require_number("level", level, above=0, below=1, advice="give 0.95 for 95 %")
+
+
+def require_draws(resamples: Any, seed: Any, least: int, sets: int = 1) -> None:
+    """ValueError unless resamples of so many data sets are at least so many and fit into memory, and the seed is a
+    whole number of at least 0.
+    """
+    require("resamples", resamples, least, max(MOST_REPLICATES // sets, least), "what fits into memory")
+    require("seed", seed, 0)
 
 
 def require_alternative(alternative: Any) -> None:

@@ -5,8 +5,7 @@ asked for, on the host, never on traced arrays.
 """
 
 import math
-from collections.abc import Collection
-from numbers import Real
+from collections.abc import Collection, Set
 from typing import Any
 
 import numpy as np
@@ -42,8 +41,10 @@ def require_number(
     finite: bool = True,
     advice: str = "give such a number",
 ) -> None:
-    """ValueError unless a value is one real number, no text, flag or array, within the bounds that are given."""
-    real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    """ValueError unless a value is one number of Python or NumPy, no text, flag or array, within the bounds that are
+    given; a fraction is none, as SciPy takes none.
+    """
+    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     good = (
         real
         and not math.isnan(value)
@@ -77,7 +78,7 @@ def require_labels(labels: Any, count: int, things: str) -> None:
     """ValueError unless labels are None, or a list of as many texts as there are things to name."""
     if labels is None:
         return
-    texts = isinstance(labels, Collection) and not isinstance(labels, str)
+    texts = isinstance(labels, Collection) and not isinstance(labels, str | Set) and getattr(labels, "ndim", 1) == 1
     if not texts or not all(isinstance(label, str) for label in labels):
         raise ValueError(f"expected labels as a list of texts, got {shown(labels)}; name each of the {things} once")
     if len(labels) != count:

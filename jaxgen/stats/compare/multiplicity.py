@@ -15,11 +15,11 @@ import pandas as pd
 import scipy.stats
 from jaxtyping import Bool, Float, Int
 
-from jaxgen.stats.checks import as_numbers, require_level
+from jaxgen.stats.checks import as_numbers, require_draws, require_level
 from jaxgen.stats.compare.many import Blocks, aligned, cases, named
 from jaxgen.stats.spread import independent, joined
 from jaxgen.types import Losses
-from jaxgen.types.numbers import require, require_flag, require_one_of, shown
+from jaxgen.types.numbers import first_line, require, require_flag, require_one_of, shown
 
 PValues = Sequence[float] | Float[np.ndarray, "*Q P"]
 
@@ -202,7 +202,7 @@ def pairwise(
     if not callable(test):
         raise TypeError(f"expected a test of two losses, got {shown(test)}; give for example compare.corrected_t")
     name = getattr(test, "__name__", shown(test))
-    results = [test(*pair) for pair in itertools.combinations(of_learners, 2)]
+    results = [_compared(test, name, *pair) for pair in itertools.combinations(of_learners, 2)]
     _require_two_sided(results, name, of_learners[0].sets)
     estimate, statistic, p = (
         np.stack([np.asarray(getattr(result, part, np.nan), np.float64) for result in results], axis=-1)
@@ -232,6 +232,19 @@ def pairwise(
         level,
         note,
     )
+
+
+def _compared(test: Callable[[Losses, Losses], Any], name: str, first: Losses, second: Losses) -> Any:
+    """The result of a test that may be the user's."""
+    try:
+        return test(first, second)
+    except Exception as error:
+        if str(error).startswith("expected "):  # a test of the package, which says it better
+            raise
+        raise ValueError(
+            f"expected a test that takes the losses of two learners, got {name}, which stops with {first_line(error)}; "
+            "give for example compare.corrected_t"
+        ) from error
 
 
 def _require_two_sided(results: list[Any], name: str, sets: int | None) -> None:
@@ -289,10 +302,9 @@ def max_t(
     """
     require_level(level)
     require_flag("step_down", step_down)
-    require("resamples", resamples, int(np.ceil(level / (1 - level) - 1e-9)))
-    require("seed", seed, 0)
     table = cases(losses, row, labels)
     first, second = _pairs(len(table.learners), against)
+    require_draws(resamples, seed, int(np.ceil(level / (1 - level) - 1e-9)), len(first))
     differences = (table.values[:, second] - table.values[:, first]).T
     spread = independent(differences)
     t = np.abs(spread.test()[0])

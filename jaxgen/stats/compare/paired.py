@@ -6,12 +6,12 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
-from jaxgen.stats.checks import require_alternative
+from jaxgen.stats.checks import require_alternative, require_draws
 from jaxgen.stats.compare.comparison import Comparison, of_spread, of_test, require_same
 from jaxgen.stats.rows import cases_of_row
 from jaxgen.stats.spread import independent
 from jaxgen.types import Losses
-from jaxgen.types.numbers import require, require_one_of
+from jaxgen.types.numbers import require_one_of
 
 
 def hold_out_t(
@@ -110,8 +110,7 @@ def permutation(
       TypeError: no losses.
     """
     require_alternative(alternative)
-    require("resamples", resamples, 1)
-    require("seed", seed, 0)
+    require_draws(resamples, seed, 1)
     cases = np.subtract(*_tested(first, second, row, least=2)[::-1])
     estimate = np.asarray(cases.mean(-1))
     each = [_p_by_signs(of_set, alternative, resamples, seed) for of_set in cases.reshape(-1, cases.shape[-1])]

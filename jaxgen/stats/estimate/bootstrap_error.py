@@ -14,7 +14,7 @@ from jaxgen.stats.checks import as_numbers, require_losses
 from jaxgen.stats.rows import every_case
 from jaxgen.stats.spread import Spread, as_result
 from jaxgen.types import Loss, Losses
-from jaxgen.types.numbers import require_one_of, shown
+from jaxgen.types.numbers import first_line, require_one_of, shown
 from jaxgen.types.result import Result
 
 PAIRS = 2**20
@@ -353,7 +353,7 @@ def _losses_of(
     except Exception as error:
         raise ValueError(
             f"expected a loss that takes targets and predictions {list(y.shape)}, got {name}, which stops with "
-            f"{shown(error)}; correct it"
+            f"{first_line(error)}; correct it"
         ) from error
     if values.shape != y.shape[:-1]:
         raise ValueError(

@@ -209,7 +209,13 @@ def box_cox(g: Rows, lam: float | None = None, shift: float = 1.0) -> BoxCox:
     )
     power = np.asarray(likeliest, np.float64)[..., None]
     near = shift == 1  # 1 + G would cost a small G its digits
-    measures = _measures(scipy.special.boxcox1p(values, power) if near else scipy.special.boxcox(values + shift, power))
+    with np.errstate(over="ignore", invalid="ignore"):  # refused just below
+        transformed = scipy.special.boxcox1p(values, power) if near else scipy.special.boxcox(values + shift, power)
+        measures = _measures(transformed)
+    if not np.isfinite(measures.avr).all():
+        raise ValueError(
+            f"expected a power for which all values stay finite, got {float(power.flat[0]):g}; give one nearer to 0"
+        )
     average = measures.avr[..., None]
     location = scipy.special.inv_boxcox1p(average, power) if near else scipy.special.inv_boxcox(average, power) - shift
     return BoxCox(power[..., 0], shift, measures, location[..., 0])

@@ -17,6 +17,9 @@ from jaxgen.types import Losses
 from jaxgen.types.numbers import require, require_number, require_one_of
 from jaxgen.types.result import Result, point
 
+MOST_CASES = 10**7
+"""For which the exact form of the optimal fraction tries every training size at once."""
+
 
 def optimal_fraction(n: int, p: int, kurtosis: float = 3.0, form: str = "asymptotic") -> float:
     """The fraction to leave out for which a hold-out estimate has the least mean squared error, for least squares
@@ -49,6 +52,7 @@ def optimal_fraction(n: int, p: int, kurtosis: float = 3.0, form: str = "asympto
         )
     excess = kurtosis - 1
     if form == "exact":
+        require("n", n, 2, MOST_CASES, "every size is tried")
         train = np.arange(p + 4, n)
         mean, square = p / (train - p - 1), p * (p + 2) / ((train - p - 1) * (train - p - 3))
         error = (1 + 2 * mean + square) / (n - train)

@@ -46,6 +46,7 @@ def l_alpha(losses: Losses, full: Losses, level: float = 0.95, standard_error: s
         splits that the standard error is not made for.
       TypeError: no losses.
     """
+    require_losses(full)
     return _varfis_corleto("L_alpha", "eq. 10", losses, full, lambda k: (1.0, 1.0, -1.0), level, standard_error)
 
 
@@ -61,6 +62,7 @@ def l_beta(losses: Losses, full: Losses, level: float = 0.95, standard_error: st
       ValueError: as `l_alpha`.
       TypeError: no losses.
     """
+    require_losses(full)
     return _varfis_corleto("L_beta", "eq. 11", losses, full, lambda k: (k, -k, 1.0), level, standard_error)
 
 

@@ -16,11 +16,11 @@ import pandas as pd
 import scipy.stats
 from jaxtyping import Bool, Float, Int
 
-from jaxgen.stats.checks import as_numbers, require_finite, require_level, require_losses
+from jaxgen.stats.checks import as_numbers, require_draws, require_finite, require_level, require_losses
 from jaxgen.stats.rows import cases_of_row, require_held_out
 from jaxgen.stats.spread import bootstrapped, dropped, joined
 from jaxgen.types import Losses
-from jaxgen.types.numbers import require, shown
+from jaxgen.types.numbers import first_line, require, shown
 from jaxgen.types.result import Result, point
 
 Statistic = Callable[..., Any]
@@ -56,8 +56,7 @@ def bootstrap(
       TypeError: no numbers, or no function.
     """
     values = _checked(values, statistic)
-    require("seed", seed, 0)
-    require("resamples", resamples, 2)
+    require_draws(resamples, seed, 2, max(1, values[..., 0].size))
     require_level(level)
     drawn = bootstrapped(values, statistic, "percentile", resamples, seed, level)
     none, interval = np.full(values.shape[:-1], np.nan), drawn.confidence_interval
@@ -351,8 +350,7 @@ def subsampling(
     values = _checked(values, statistic)
     n = values.shape[-1]
     require("size", size, 1, n - 1, "one less than the values")
-    require("seed", seed, 0)
-    require("resamples", resamples, 2)
+    require_draws(resamples, seed, 2, max(1, values[..., 0].size))
     rng = np.random.default_rng(seed)
     samples = np.stack(
         [statistic(rng.choice(values, size, replace=False, axis=-1, shuffle=False), axis=-1) for _ in range(resamples)],
@@ -433,7 +431,7 @@ def _require_statistic(statistic: Any, values: Float[np.ndarray, "*Q N"]) -> Non
     except Exception as error:
         raise ValueError(
             f"expected a statistic that is called as statistic(values, axis=-1), got {_name(statistic)}, which stops "
-            f"with {shown(error)}; give for example numpy.mean"
+            f"with {first_line(error)}; give for example numpy.mean"
         ) from error
     if shape != (2, *values.shape[:-1]):
         raise ValueError(

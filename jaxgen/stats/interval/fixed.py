@@ -6,11 +6,11 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
-from jaxgen.stats.checks import as_numbers, require_alternative, require_level, require_losses
+from jaxgen.stats.checks import as_numbers, require_alternative, require_draws, require_level, require_losses
 from jaxgen.stats.rows import cases_of_row
 from jaxgen.stats.spread import Spread, bootstrapped, dropped, independent, joined
 from jaxgen.types import Losses
-from jaxgen.types.numbers import require, require_one_of
+from jaxgen.types.numbers import require_one_of
 from jaxgen.types.result import Result
 
 Cases = Losses | Float[np.ndarray, "*Q N"]
@@ -136,11 +136,10 @@ def bootstrap(
       TypeError: neither losses nor numbers.
     """
     require_one_of("kind", kind, KINDS)
-    require("resamples", resamples, 2)
-    require("seed", seed, 0)
     require_level(level)
     require_alternative(alternative)
     cases = _tested(losses, "bootstrap", least=2)
+    require_draws(resamples, seed, 2, cases.sets)
     spread = independent(cases.values)
     settings = (resamples, seed, level, alternative)
     with np.errstate(
@@ -174,6 +173,11 @@ class _Tested(NamedTuple):
     learner: str
     target: str
     note: str
+
+    @property
+    def sets(self) -> int:
+        """Data sets, Q; 1 where there is no such axis."""
+        return max(1, self.values[..., 0].size)
 
 
 def _tested(losses: Cases, method: str, least: int = 1) -> _Tested:

@@ -16,7 +16,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 
 from jaxgen.stats.checks import as_numbers
 from jaxgen.types import as_weights
-from jaxgen.types.numbers import require_flag, require_labels, require_number, require_one_of, shown
+from jaxgen.types.numbers import require_flag, require_kind, require_labels, require_number, require_one_of, shown
 
 Positive = int | str | None
 """The class to find, by its name or number; None means the second of two."""
@@ -99,6 +99,7 @@ class Predictions:
                 "give one column per class"
             )
         names = _class_names(classes, y.shape[-1])
+        require_kind("the name of the learner as a text", learner, str, "give any text")
         refuse_rows(~weights.any(-1), "test cases", "give each row at least one")
         refuse_rows(
             (~np.isfinite(scores).all(-1) & (weights > 0)).any(-1),
@@ -178,7 +179,7 @@ class Predictions:
             return int(positive)
         raise ValueError(
             f"expected the positive class to be one of {', '.join(self.classes)} or its number, got "
-            f"{shown(positive)}; give positive=..."
+            f"{shown(positive)}; name the class that is to be found"
         )
 
     def one_class(self, positive: Positive) -> Iterator["Scored"]:
@@ -276,7 +277,7 @@ def f_beta(
 
     Args:
       predictions: rows *R.
-      beta: how many times recall matters as much as precision, above 0.
+      beta: how many times recall matters as much as precision, above 0 and up to a million.
       average: one of AVERAGES.
       positive: the class to find, for "binary"; None means the second of two.
       undefined: what a class counts in a row that neither tests nor decides for it, 0 / 0; None refuses such rows, NaN
@@ -284,10 +285,10 @@ def f_beta(
     Returns:
       [*R]; [*R, C] for "each".
     Raises:
-      ValueError: an undefined row, an unknown average or class, or a beta that is not above 0.
+      ValueError: an undefined row, an unknown average or class, or a beta that is not above 0, or above a million.
     """
     require_choices(predictions, average, positive, undefined)
-    require_number("beta", beta, above=0, advice="give 1.0 if precision and recall matter the same")
+    require_number("beta", beta, above=0, most=1e6, advice="give 1.0 if precision and recall matter the same")
     table, square = confusion(predictions), beta**2
     return _ratio(
         predictions,
