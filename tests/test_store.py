@@ -1,6 +1,7 @@
 """Losses on disk: what goes out comes back, and nothing half-written is ever under a final name."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 
 import jax
@@ -81,7 +82,7 @@ def test_losses_of_the_engine_come_back_as_they_were(tmp_path):
 def test_a_file_says_which_version_wrote_it(tmp_path):
     with np.load(store.save(made(), tmp_path / "losses.npz")) as archive:
         manifest = json.loads(str(archive["manifest"]))
-    assert set(manifest) == {"learner", "loss", "reasons", "dropped", "scheme", "jaxgen"}
+    assert set(manifest) == {"learner", "loss", "reasons", "dropped", "scheme", "jaxgen", "checksum"}
     assert manifest["scheme"] == made().plan.scheme
 
 
@@ -266,3 +267,191 @@ def test_a_new_folder_is_there_when_all_is_in_it_or_not_at_all(tmp_path):
         store.new_folder(tmp_path / "results"),
     ):
         pass
+
+
+def rewritten(path, change, checksum=False):
+    """The file with its parts changed, as by another program; with or without the checksum it had."""
+    with np.load(path) as archive:
+        parts = dict(archive)
+    manifest = json.loads(str(parts.pop("manifest")))
+    if not checksum:
+        del manifest["checksum"]
+    change(manifest, parts)
+    np.savez_compressed(path, manifest=np.array(json.dumps(manifest)), **parts)
+    return path
+
+
+def test_files_of_before_there_were_checksums_are_read(tmp_path):
+    path = rewritten(store.save(made(), tmp_path / "losses.npz"), lambda manifest, parts: None)
+    assert same(store.load(path), made())
+
+
+def put(name, place, value):
+    def change(manifest, parts):
+        parts[name] = parts[name].copy()
+        parts[name][place] = value
+
+    return change
+
+
+def replaced(name, make):
+    def change(manifest, parts):
+        where = parts if name in parts else manifest
+        where[name] = make(where[name])
+
+    return change
+
+
+TAMPERED = {  # what was changed, without the checksum -> what is wrong, in words
+    "a row less": (replaced("test_mean", lambda a: a[:3]), r"losses of \[3\] rows for a plan \[4, 12\]"),
+    "rows of the training": (replaced("train_mean", lambda a: a[:3]), r"train_mean are float64 \[3\], not floating"),
+    "rows of the values": (
+        replaced("values", lambda a: a[:3]),
+        r"values are float32 \[3, 12\], not floating \[4, 12\]",
+    ),
+    "cases of the values": (replaced("values", lambda a: a[:, :9]), r"values are float32 \[4, 9\]"),
+    "integers": (replaced("test_mean", lambda a: a.astype(int)), r"test_mean are int64 \[4\], not floating"),
+    "wide codes": (replaced("failure", lambda a: a.astype(np.int64)), r"failure are int64 \[4\], not uint8"),
+    "info": (replaced("info/weights", lambda a: a[:3]), r"info of 'weights' is \[3, 2, 1\], not of \[4\] rows"),
+    "labels": (replaced("label/fold", lambda a: a[:3]), "the plan is no plan"),
+    "a plan of nothing": (replaced("test", lambda a: 0 * a), "the plan is no plan"),
+    "wide weights": (replaced("train", lambda a: a.astype(np.int64)), "the plan is no plan"),
+    "another plan": (replaced("test", lambda a: a[:, :9]), "the plan is no plan"),
+    "NaN": (put("test_mean", 2, np.nan), "the loss of a row that went well is not finite"),
+    "infinity": (put("train_mean", 2, np.inf), "the loss of a row that went well is not finite"),
+    "NaN of a test case": (put("values", np.s_[:], np.nan), "the loss of a test case of a row that went well"),
+    "reason": (put("failure", 1, 200), "a row failed for reason 200 of 2"),
+    "no reasons": (
+        lambda manifest, parts: (manifest.update(reasons=[]), put("failure", 1, 1)(manifest, parts)),
+        "a row failed for reason 1 of 0",
+    ),
+    "learner": (replaced("learner", lambda text: 5), "the learner, its loss, the reasons or the number of rows left"),
+    "dropped": (replaced("dropped", lambda count: -1), "the number of rows left out are none"),
+    "scheme": (replaced("scheme", lambda text: None), "the plan is no plan"),
+}
+
+
+@pytest.mark.parametrize("case", TAMPERED)
+def test_parts_that_do_not_fit_are_refused(case, tmp_path, own_messages):
+    change, words = TAMPERED[case]
+    path = rewritten(store.save(made(), tmp_path / "losses.npz"), change)
+    with pytest.raises(
+        ValueError, match=f"as jaxgen.store.save writes them, got .*, in which .*{words}.*; restore the"
+    ):
+        store.load(path)
+
+
+@pytest.mark.parametrize("part", ["test_mean", "values", "train", "info/weights", "label/fold", "learner", "dropped"])
+def test_a_change_is_found_by_the_checksum(part, tmp_path):
+    """One that leaves every number possible."""
+
+    def change(manifest, parts):
+        if part in manifest:
+            manifest[part] = 3 if part == "dropped" else "Mean()"
+        else:
+            put(part, (0,) * parts[part].ndim, parts[part].flat[0] * 2 + 1)(manifest, parts)
+
+    path = store.save(made(), tmp_path / "losses.npz")
+    rewritten(path, change, checksum=True)
+    with pytest.raises(ValueError, match="expected a file written by jaxgen.store.save, got .*losses.npz"):
+        store.load(path)
+
+
+def test_any_byte_that_flips_is_found_or_means_nothing(tmp_path, own_messages):
+    """Every 7th byte of a file, one at a time: it is refused with one sentence, or reads as before (a date, say)."""
+    losses = made(values=None, info={})
+    whole = store.save(losses, tmp_path / "losses.npz").read_bytes()
+    places, messages = range(0, len(whole), 7), []
+    for place in places:
+        (tmp_path / "losses.npz").write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        try:
+            assert same(store.load(tmp_path / "losses.npz"), losses)
+        except (ValueError, MemoryError) as error:
+            messages.append(str(error))
+    assert len(messages) > len(places) / 2
+    assert all(message.startswith("expected ") and "\n" not in message for message in messages)
+
+
+HOSTILE = {
+    "losses that are none": (lambda folder: store.save(5, folder / "a.npz"), TypeError, "losses that assess returns"),
+    "arguments in another order": (
+        lambda folder: store.save(folder / "a.npz", made()),
+        TypeError,
+        r"losses that assess returns, got PosixPath.*; call save\(losses, path\)",
+    ),
+    "no path": (lambda folder: store.save(made(), None), TypeError, "the path of a file or folder, got None"),
+    "a number for a path": (lambda folder: store.load(5), TypeError, "the path of a file or folder, got 5"),
+    "no path to load": (lambda folder: store.load(None), TypeError, "the path of a file or folder, got None"),
+    "a zero byte": (lambda folder: store.save(made(), folder / "a\0.npz"), ValueError, "leave out the zero byte"),
+    "no folder": (
+        lambda folder: store.save(made(), folder / "none" / "a.npz"),
+        FileNotFoundError,
+        r"a place that can be written, got .*a\.npz \(No such file or directory\); make its folder",
+    ),
+    "a file for a folder": (
+        lambda folder: store.save(made(), store.save(made(), folder / "b.npz") / "a.npz"),
+        NotADirectoryError,
+        r"got .*a\.npz \(Not a directory\)",
+    ),
+    "a long name": (
+        lambda folder: store.save(made(), folder / ("a" * 300 + ".npz")),
+        OSError,
+        r"\(File name too long\)",
+    ),
+    "no file system": (
+        lambda folder: store.save(made(), "/proc/a.npz"),
+        OSError,
+        "a place that can be written, got /proc/a.npz",
+    ),
+    "objects": (
+        lambda folder: store.save(made(info={"who": np.array([None, "a", 1, 2], object)}), folder / "a.npz"),
+        ValueError,
+        "arrays of numbers or texts to store, got objects in 'info/who'",
+    ),
+    "a folder in a file": (
+        lambda folder: store.claim_folder(store.save(made(), folder / "b.npz") / "results"),
+        OSError,
+        "a place that can be written, got .*results",
+    ),
+    "a folder that is there": (
+        lambda folder: store.claim_folder(folder),
+        FileExistsError,
+        "a new folder for the results",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_what_cannot_be_written_or_read_has_its_sentence(case, tmp_path, own_messages):
+    call, kind, words = HOSTILE[case]
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(kind, match=words) as error:
+        call(tmp_path)
+    assert str(error.value).startswith("expected ")
+    assert "; " in str(error.value)
+    assert "\n" not in str(error.value)
+    assert [path.name for path in tmp_path.iterdir() if path not in before] in ([], ["b.npz"])
+
+
+def test_of_several_that_claim_a_folder_one_gets_it(tmp_path):
+    def claim(_):
+        try:
+            return str(store.claim_folder(tmp_path / "results" / "first"))
+        except FileExistsError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = sorted(pool.map(claim, range(8)), key=len)
+    assert answers[0] == str(tmp_path / "results" / "first")
+    assert all(answer.startswith("expected a new folder for the results, got ") for answer in answers[1:])
+    assert list((tmp_path / "results" / "first").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_not_claimed(tmp_path, monkeypatch):
+    def full_disk(path, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full_disk)
+    with pytest.raises(OSError, match=r"got .*results \(No space left on device\)"):
+        store.claim_folder(tmp_path / "results")
+    assert list(tmp_path.iterdir()) == []
