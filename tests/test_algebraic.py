@@ -544,15 +544,15 @@ BAD = {
     ),
     "no parameters": (
         lambda: algebraic.fpe(full_losses(1.0), 0),
-        "between 1 and 19 parameters for 20 cases, got 0; FPE needs fewer parameters than cases",
+        r"parameters to be a whole number from 1 to 19 \(fewer than the 20 cases\), got 0",
     ),
     "as many parameters as cases": (
         lambda: algebraic.fpe(full_losses(1.0), 20),
-        "between 1 and 19 parameters for 20 cases, got 20",
+        r"from 1 to 19 \(fewer than the 20 cases\), got 20",
     ),
     "unknown transform": (
         lambda: algebraic.fpe(full_losses(1.0), 3, "log"),
-        "transform='none' or 'log1p', got 'log'; choose one of them",
+        "transform to be one of 'none', 'log1p', got 'log'; choose one of these",
     ),
     "failed fit": (lambda: algebraic.fpe(full_losses(1.0, failed=True), 3), r"1 failed of 1 for LeastSquares\(\)"),
     # of full fits
@@ -580,32 +580,44 @@ BAD = {
         lambda: algebraic.gcv(fits(Still(), replace(DATA, x=DATA.x[:, [0, 1, 2, 2]]))),
         "the gauss_newton Hessian of Still.* to be positive definite, got a smallest eigenvalue of",
     ),
-    "negative lag": (lambda: algebraic.gen(fitted(0.0), -1), "a lag from 0 to 29 for 30 cases, got -1"),
-    "long lag": (lambda: algebraic.gen(fitted(0.0), 30), "a lag from 0 to 29 for 30 cases, got 30"),
+    "negative lag": (
+        lambda: algebraic.gen(fitted(0.0), -1),
+        r"lag to be a whole number from 0 to 29 \(the largest distance of 30 cases\), got -1",
+    ),
+    "long lag": (lambda: algebraic.gen(fitted(0.0), 30), "a whole number from 0 to 29 .*, got 30"),
     "negative noise": (
         lambda: algebraic.gpe(fitted(0.0), noise=-1.0),
-        "a noise variance of at least 0, got -1.0; leave it out",
+        "the variance of the noise to be a finite number of at least 0, got -1.0; leave it out",
     ),
     "unknown curvature": (
         lambda: algebraic.nic(fitted(0.0), curvature="exact"),
-        "curvature='full', or 'gauss_newton' for a learner that minimises squared errors, got 'exact'",
+        "curvature to be one of None, 'full', 'gauss_newton', got 'exact'",
     ),
     "unknown law": (
         lambda: algebraic.fractile(fitted(0.0), law="normal"),
-        "law='weighted', 'chi2' or 'f', got 'normal'; choose one of them",
+        "law to be one of 'weighted', 'chi2', 'f', got 'normal'",
     ),
     "chi2 with a penalty": (
         lambda: algebraic.fractile(fitted(20.0), law="chi2"),
         "a fit without a penalty for the chi2 law",
     ),
-    "level": (lambda: algebraic.fractile(fitted(0.0), 95.0), "a level between 0 and 1, got 95.0"),
-    "negative weights": (lambda: algebraic.WeightedChi2(np.asarray([1.0, -1.0])), "weights of at least 0, got"),
-    "too many parameters for F": (lambda: algebraic.f_law(1.0, 5, 6), "between 1 and 5 parameters for 5 cases, got 6"),
+    "level": (lambda: algebraic.fractile(fitted(0.0), 95.0), "level to be a number above 0 and below 1, got 95.0"),
+    "negative weights": (
+        lambda: algebraic.WeightedChi2(np.asarray([1.0, -1.0])),
+        r"weights of at least 0, an array \[P\], got",
+    ),
+    "too many parameters for F": (
+        lambda: algebraic.f_law(1.0, 5, 6),
+        r"parameters to be a whole number from 1 to 5 \(as many as the 5 cases\), got 6",
+    ),
     "one set asked for by number": (
         lambda: algebraic.nic(fitted(20.0, sets=20)[0][0]),
         "a fit with a leading axis Q to choose from",
     ),
-    "negative damping": (lambda: fitted(0.0).damped(-1.0), "an amount of at least 0, got -1.0"),
+    "negative damping": (
+        lambda: fitted(0.0).damped(-1.0),
+        "the amount of damping to be a finite number of at least 0, got -1.0",
+    ),
     "failed full fit": (
         lambda: fits(learn.LeastSquares(), replace(DATA, x=DATA.x * [1, 1, 1, 0])),
         r"the fit to all cases to go well, got 1 failed of 1 for LeastSquares\(\) \(data set 0: the inputs",

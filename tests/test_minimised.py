@@ -12,7 +12,6 @@ import pytest
 import statsmodels.api as sm
 
 from jaxgen import Data, algebraic, assess, learn, loss, resample
-from jaxgen.algebraic.fit import _derived
 from jaxgen.learn.network.iterative import Trained, prepare
 from jaxgen.types.value import Value
 
@@ -211,13 +210,6 @@ def test_estimates_of_penalised_learners_exceed_the_apparent_error(name):
     ):
         fit = fitted(learner)
         assert fit.apparent < ALL[name](fit).estimate < 3 * fit.apparent
-
-
-def test_equal_learners_compile_once():
-    algebraic.full_fit(KEY, learn.LeastSquares(ridge=0.25), DATA)
-    before = _derived._cache_size()
-    algebraic.full_fit(KEY, learn.LeastSquares(ridge=0.25), DATA)
-    assert _derived._cache_size() == before
 
 
 # Without a minimum

@@ -82,7 +82,10 @@ BAD = {
         r"the pairs of one data set, got those of 3; compare the learners of one, losses\[q\]",
     ),
     "labels of pairs": (lambda: plot.comparison_matrix(PAIRS, ["a"]), "5 labels, one for each of the learners, got 1"),
-    "labels of ranks": (lambda: plot.critical_difference(RANKS, ["a"]), "7 labels, one for each of the learners, got 1"),
+    "labels of ranks": (
+        lambda: plot.critical_difference(RANKS, ["a"]),
+        "7 labels, one for each of the learners, got 1",
+    ),
 }
 
 

@@ -438,7 +438,7 @@ BAD = {
     ),
     "to": (
         lambda: plot.learning_curve(CURVE, to=79.0),
-        "expected the largest size drawn to be a finite number of at least 80, got 79.0; give at least the 80 training cases",
+        "expected the largest size drawn to be a finite number of at least 80, got 79.0",
     ),
     "no losses": (plot.standard_error_floor, "expected one or more losses of one data set each, got 0"),
     "losses of sets": (

@@ -1,19 +1,21 @@
 """Approximate leave-out: what retraining on other weights would give, from one fit to all cases."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Array, Float, Int, UInt8
 
 from jaxgen.algebraic.criteria import FIXED_INPUTS, loss_unit, result
 from jaxgen.algebraic.effective import leverages
-from jaxgen.algebraic.fit import FullFit, as_functions, curvature_of, inverse, mapped, require_ratio, row_key
-from jaxgen.types import Key, Losses, Plan, keys
+from jaxgen.algebraic.fit import FullFit, curvature_of, inverse, require_fit, require_ratio, row_key
+from jaxgen.algebraic.functions import Minimised, as_functions, mapped, programs
+from jaxgen.types import Key, Learner, Loss, Losses, Params, Plan, keys
+from jaxgen.types.calls import explained, failure_of, losses_of, predictions_of
+from jaxgen.types.identity import named
+from jaxgen.types.numbers import require_flag, require_kind, require_number, shown
 from jaxgen.types.result import Result, point
 
 _ROWS_AT_ONCE = 32
@@ -56,7 +58,7 @@ class Approximation:
             self.source,
             target,
             loss_unit(self.fit),
-            repr(self.fit.learner),
+            named(self.fit.learner),
             np.asarray(self.losses.g.mean(-1)),
             note=self.note,
         )
@@ -77,14 +79,12 @@ def infinitesimal_jackknife(fit: FullFit, plan: Plan, curvature: str | None = No
     Returns:
       Approximation, with losses [R, N]; rows whose loss is not finite are marked as failed.
     Raises:
+      TypeError: no fit, or no plan.
       ValueError: several data sets, a plan for other cases, or a Hessian that is not positive definite.
     """
     _require_fitting(fit, plan)
     params = jackknifed(fit, plan.train.astype(np.float64), curvature)
-    with jax.enable_x64(True):
-        values = np.asarray(
-            _evaluated(fit.learner, fit.loss, fit.minimised, fit.fitted, fit.data.x, fit.data.y, params)
-        )
+    values = _losses_at(fit, params)
     distance = float(np.square(plan.train - 1.0).mean())
     far = (
         f"the weights differ from 1 by a mean square of {distance:.2g}, far for a first-order method; "
@@ -102,13 +102,20 @@ def jackknifed(
     `infinitesimal_jackknife`.
 
     Raises:
-      ValueError: several data sets, weights for other cases, or a Hessian that is not positive definite.
+      TypeError: no fit.
+      ValueError: several data sets, weights for other cases or that are no finite numbers, or a Hessian that is not
+        positive definite.
     """
-    if fit.data.sets is not None or weights.shape[-1] != fit.n:
+    require_fit(fit)
+    if fit.data.sets is not None or np.ndim(weights) != 2 or np.shape(weights)[-1] != fit.n:
         raise ValueError(
             f"expected the fit to one data set and weights [R, {fit.n}], got {fit} and weights "
-            f"{list(weights.shape)}; choose one with fit[q], and weigh each of its cases"
+            f"{list(np.shape(weights))}; choose one with fit[q], and weigh each of its cases"
         )
+    weights = np.asarray(weights)
+    if weights.dtype.kind not in "biuf" or not np.isfinite(weights).all():
+        raise ValueError(f"expected finite weights as numbers, got {shown(weights)} of others; correct them")
+    weights = weights.astype(np.float64)
     return np.asarray(fit.params - (weights - 1) @ fit.gradients @ inverse(fit, curvature))
 
 
@@ -126,24 +133,13 @@ def newton_step(fit: FullFit, plan: Plan, curvature: str | None = None) -> Appro
     """
     _require_fitting(fit, plan)
     kind = curvature_of(fit, curvature)
+    psi = fit.jacobian.reshape(fit.n, -1, fit.p) * np.sqrt(2 / fit.ratio) if kind == "gauss_newton" else None
+    cases, penalty = (fit.data.x, fit.data.y), (fit.penalty_gradient, fit.penalty_hessian)
     with jax.enable_x64(True):
-        psi = fit.jacobian.reshape(fit.n, -1, fit.p) * np.sqrt(2 / fit.ratio) if kind == "gauss_newton" else None
         params = np.asarray(
-            _stepped(
-                fit.learner,
-                fit.minimised,
-                fit.fitted,
-                fit.data.x,
-                fit.data.y,
-                fit.gradients,
-                (fit.penalty_gradient, fit.penalty_hessian),
-                psi,
-                plan.train,
-            )
+            _stepped(fit.learner, fit.minimised, fit.fitted, *cases, fit.gradients, *penalty, psi, plan.train)
         )
-        values = np.asarray(
-            _evaluated(fit.learner, fit.loss, fit.minimised, fit.fitted, fit.data.x, fit.data.y, params)
-        )
+    values = _losses_at(fit, params)
     return _approximation(fit, plan, values, params, "One Newton step", "Rad & Maleki 2020", "")
 
 
@@ -177,6 +173,7 @@ def unlearning(fit: FullFit, curvature: str | None = None) -> Result:
         weights = (1 - np.eye(fit.n)).astype(np.uint8)
         step = newton_step(fit, Plan(weights, 1 - weights, "each case left out"), curvature)
         step.losses.g  # noqa: B018 - refuses failed rows
+        # Where training ended beside the minimum, the step towards that minimum is no part of unlearning.
         moved = step.params - fit.params + inverse(fit, curvature) @ (fit.gradients.sum(-2) + fit.penalty_gradient)
         change = fit.ratio * np.einsum("np,np->n", fit.gradients, moved)
     return result(
@@ -198,35 +195,30 @@ def against_retraining(key: Key, approximation: Approximation, share: float = 0.
         minimum.
     Returns:
       Result: the median of |G approximate - G retrained|, [], with the largest such error, the median of |G retrained
-        - G of the full fit|, which is
-      what the approximation was for, and the number of rows as parts.
+        - G of the full fit|, which is what the approximation was for, and the number of rows as parts.
     Raises:
+      TypeError: no approximation, or no key; or a learner that cannot begin from a start.
       ValueError: a share out of range, a failed row, or one whose retraining failed.
     """
-    if not 0 < share <= 1:
-        raise ValueError(f"expected a share above 0 and up to 1, got {share}; give 0.05 for 5 % of the rows")
+    what = "what infinitesimal_jackknife or newton_step returned"
+    require_kind(what, approximation, Approximation, "give the whole approximation, not its losses")
+    require_number("share", share, above=0, most=1, advice="give 0.05 for 5 % of the rows")
+    require_flag("warm", warm)
     fit, losses = approximation.fit, approximation.losses
-    some = np.sort(keys.generator(key).choice(losses.resamples, max(1, round(share * losses.resamples)), replace=False))
+    rows = np.sort(keys.generator(key).choice(losses.resamples, max(1, round(share * losses.resamples)), replace=False))
     with jax.enable_x64(True):
-        values, code = _retrained(
-            fit.learner,
-            fit.loss,
-            row_key(fit.key, 0),
-            fit.data.x,
-            fit.data.y,
-            losses.train[some],
-            fit.minimised(fit.fitted)[0] if warm else None,
-        )
-        values, code = np.asarray(values), np.asarray(code)
-    if code.any() or not np.isfinite(values).all():
+        start = fit.minimised(fit.fitted)[0] if warm else None
+        cases = (fit.data.x, fit.data.y, losses.train[rows])
+        values, code = map(np.asarray, _retrained(fit.learner, fit.loss, row_key(fit.key, 0), *cases, start))
+    failed = (code != 0) | ~np.isfinite(values).all(-1)
+    if failed.any():
         raise ValueError(
-            "expected retraining to go well, got "
-            f"{int(np.sum((code > 0) | ~np.isfinite(values).all(-1)))} failed of {len(some)} rows for "
+            f"expected retraining to go well, got {int(failed.sum())} failed of {len(rows)} rows for "
             f"{fit.learner}; change the learner or the plan"
         )
-    exact, before = (_means(each, losses.test[some]) for each in (values, np.broadcast_to(fit.losses, values.shape)))
-    error = np.abs(losses.g[some] - exact)
-    parts = {"largest": error.max(), "median_change": np.median(np.abs(exact - before)), "rows": float(len(some))}
+    exact, before = (_means(each, losses.test[rows]) for each in (values, np.broadcast_to(fit.losses, values.shape)))
+    error = np.abs(losses.g[rows] - exact)
+    parts = {"largest": error.max(), "median_change": np.median(np.abs(exact - before)), "rows": float(len(rows))}
     method, target = (
         f"Error of the {approximation.method.lower()} against retraining",
         "|G approximate - G retrained| of a row",
@@ -237,44 +229,51 @@ def against_retraining(key: Key, approximation: Approximation, share: float = 0.
         approximation.source,
         target,
         loss_unit(fit),
-        repr(fit.learner),
+        named(fit.learner),
         np.asarray(np.median(error)),
         parts=arrays,
         note=approximation.note,
     )
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
+def _losses_at(fit: FullFit, params: Float[np.ndarray, "R P"]) -> Float[np.ndarray, "R N"]:
+    """The losses of every case at other free parameters."""
+    cases = (fit.data.x, fit.data.y)
+    with jax.enable_x64(True):
+        return np.asarray(_evaluated(fit.learner, fit.loss, fit.minimised, fit.fitted, *cases, params))
+
+
+@programs(3)
 def _evaluated(
-    learner: Any,
-    loss: Any,
-    minimised: Any,
-    fitted: Any,
-    x: Float[Any, "N D"],
-    y: Float[Any, "N K"],
-    params: Float[Any, "R P"],
-) -> Float[Any, "R N"]:
-    predict: Callable[..., Any] = as_functions(learner, minimised, fitted)[1]
-    return mapped(lambda vector: loss(y, predict(vector, x)), params, _ROWS_AT_ONCE)
+    learner: Learner,
+    loss: Loss,
+    minimised: Minimised,
+    fitted: Params,
+    x: Float[Array, "N D"],
+    y: Float[Array, "N K"],
+    params: Float[Array, "R P"],
+) -> Float[Array, "R N"]:
+    _, predict, _ = as_functions(learner, minimised, fitted)
+    return mapped(lambda vector: losses_of(loss, y, predict(vector, x)), params, _ROWS_AT_ONCE)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@programs(2)
 def _stepped(
-    learner: Any,
-    minimised: Any,
-    fitted: Any,
-    x: Any,
-    y: Any,
-    gradients: Float[Any, "N P"],
-    penalty: Any,
-    psi: Any,
-    train: UInt8[Any, "R N"],
-) -> Float[Any, "R P"]:
+    learner: Learner,
+    minimised: Minimised,
+    fitted: Params,
+    x: Float[Array, "N D"],
+    y: Float[Array, "N K"],
+    gradients: Float[Array, "N P"],
+    penalty_gradient: Float[Array, " P"],
+    penalty_hessian: Float[Array, "P P"],
+    psi: Float[Array, "N K P"] | None,
+    train: UInt8[Array, "R N"],
+) -> Float[Array, "R P"]:
     """Parameters after one Newton step, NaN where the Hessian is not positive definite; from psi [N, K, P], or from
     exact second derivatives.
     """
     vector, _, cost = as_functions(learner, minimised, fitted)
-    gradient, hessian = penalty
 
     def row(train):
         w = train.astype(x.dtype)
@@ -283,24 +282,31 @@ def _stepped(
             if psi is None
             else jnp.einsum("n,nka,nkb->ab", w, psi, psi)
         )
-        whole = losses + hessian
+        whole = losses + penalty_hessian
+        # Scaled to a diagonal of ones, so that the units of the parameters do no harm; NaN where one is not positive.
         scale = jnp.sqrt(jnp.diagonal(whole))
         factor = jnp.linalg.cholesky(whole / scale[:, None] / scale[None])
         definite = jnp.min(jnp.square(jnp.diagonal(factor))) > 100 * len(vector) * float(jnp.finfo(x.dtype).eps)
-        step = jax.scipy.linalg.cho_solve((factor, True), (w @ gradients + gradient) / scale) / scale
+        step = jax.scipy.linalg.cho_solve((factor, True), (w @ gradients + penalty_gradient) / scale) / scale
         return jnp.where(definite, vector - step, jnp.nan)
 
     return mapped(row, train, _ROWS_AT_ONCE)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@programs(2)
 def _retrained(
-    learner: Any, loss: Any, key: Any, x: Any, y: Any, train: UInt8[Any, "R N"], start: Any
-) -> tuple[Float[Any, "R N"], Any]:
+    learner: Learner,
+    loss: Loss,
+    key: Key,
+    x: Float[Array, "N D"],
+    y: Float[Array, "N K"],
+    train: UInt8[Array, "R N"],
+    start: Any,
+) -> tuple[Float[Array, "R N"], Int[Array, " R"]]:
     def row(train):
-        params = learner.fit(key, x, y, train.astype(x.dtype), **({} if start is None else {"start": start}))
-        code = jnp.asarray(learner.failure(params), jnp.int32)
-        return loss(y, learner.predict(params, x)), code
+        with explained(learner, "fit(key, x, y, w)" if start is None else "fit(key, x, y, w, start)"):
+            params = learner.fit_from(start, key, x, y, train.astype(x.dtype))
+        return losses_of(loss, y, predictions_of(learner, params, x, y)), failure_of(learner, params)
 
     return mapped(row, train, _ROWS_AT_ONCE)
 
@@ -316,7 +322,7 @@ def _approximation(
 ) -> Approximation:
     finite = np.asarray(np.all(np.isfinite(values), axis=-1))
     test, train = (_means(np.where(finite[:, None], values, np.nan), weights) for weights in (plan.test, plan.train))
-    name = f"{fit.learner!r} by {method[0].lower()}{method[1:]}"
+    name = f"{named(fit.learner)} by {method[0].lower()}{method[1:]}"
     reasons = ("the Hessian of its training cases is not positive definite, or a loss is not finite",)
     losses = Losses(
         test, train, plan, name, loss_unit(fit).removesuffix(" loss"), (~finite).astype(np.uint8), reasons, values
@@ -329,6 +335,8 @@ def _means(values: Float[np.ndarray, "R N"], weights: UInt8[np.ndarray, "R N"]) 
 
 
 def _require_fitting(fit: FullFit, plan: Plan) -> None:
+    require_fit(fit)
+    require_kind("a plan as jaxgen.Plan", plan, Plan, "make it with a function of jaxgen.resample")
     if fit.data.sets is not None or plan.sets is not None:
         raise ValueError(
             "expected the fit to one data set and a plan for one, got several; choose one with fit[q] and plan[q]"

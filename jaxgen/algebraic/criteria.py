@@ -4,8 +4,10 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgen.algebraic.effective import effective_numbers, leverages, p_eff
-from jaxgen.algebraic.fit import FullFit, inverse, require_linear, require_ratio, require_squared
+from jaxgen.algebraic.fit import FullFit, inverse, require_fit, require_linear, require_ratio, require_squared
 from jaxgen.types import Losses
+from jaxgen.types.identity import named
+from jaxgen.types.numbers import require, require_flag, require_kind, require_number, require_one_of
 from jaxgen.types.result import Result, point
 
 Numbers = np.ndarray | np.float64
@@ -28,8 +30,10 @@ def fpe(full: Losses, parameters: int, transform: str = "none") -> Float[np.ndar
     Returns:
       The estimate for each data set, [*Q], in the unit of the loss, or of log(1 + loss).
     Raises:
+      TypeError: no losses.
       ValueError: not the losses of one full fit, not squared loss, or p is not within 1 and N - 1.
     """
+    require_kind("losses of one fit to all cases", full, Losses, "assess a learner with resample.full(n) first")
     n = full.plan.n
     if full.resamples != 1 or not (np.all(full.train == 1) and np.all(full.test == 1)):
         raise ValueError(
@@ -37,13 +41,8 @@ def fpe(full: Losses, parameters: int, transform: str = "none") -> Float[np.ndar
         )
     if full.loss != "squared":
         raise ValueError(f"expected squared loss, got {full.loss}; FPE is derived for squared loss only")
-    if not 0 < parameters < n:
-        raise ValueError(
-            f"expected between 1 and {n - 1} parameters for {n} cases, got {parameters}; "
-            "FPE needs fewer parameters than cases"
-        )
-    if transform not in ("none", "log1p"):
-        raise ValueError(f"expected transform='none' or 'log1p', got {transform!r}; choose one of them")
+    require("parameters", parameters, 1, n - 1, f"fewer than the {n} cases")
+    require_one_of("transform", transform, ("none", "log1p"))
     apparent = full.apparent[..., 0]
     if transform == "none":
         return np.asarray(apparent * (n + parameters) / (n - parameters))
@@ -96,8 +95,8 @@ def gpe(fit: FullFit, noise: float | None = None, curvature: str = "gauss_newton
       ValueError: not squared errors of one output, negative noise, as many effective parameters as cases, or a Hessian
         that is not positive definite.
     """
-    if noise is not None and not noise >= 0:
-        raise ValueError(f"expected a noise variance of at least 0, got {noise}; leave it out to have it estimated")
+    if noise is not None:
+        require_number("the variance of the noise", noise, least=0, advice="leave it out to have it estimated")
     numbers = effective_numbers(fit, curvature)
     variance = (
         fit.apparent / _shrinkage(fit, numbers.g1, numbers.g2, "GPE")
@@ -165,11 +164,8 @@ def gen(fit: FullFit, lag: int, hc3: bool = False, curvature: str | None = "full
     Raises:
       ValueError: a lag out of range, or as for `nic`.
     """
-    if not 0 <= lag < fit.n:
-        raise ValueError(
-            f"expected a lag from 0 to {fit.n - 1} for {fit.n} cases, got {lag}; "
-            "it is the largest distance of dependent cases"
-        )
+    require_fit(fit)
+    require("lag", lag, 0, fit.n - 1, f"the largest distance of {fit.n} cases")
     correction = _covariance_trace(fit, lag, hc3, curvature, "GEN")
     return result(
         f"GEN with lag {lag}",
@@ -250,13 +246,13 @@ def result(method: str, source: str, target: str, fit: FullFit, estimate: Number
     """A Result [*Q] about a fit, with its apparent error and further parts [*Q]."""
     kept = {"apparent": fit.apparent} | {name: np.asarray(value, np.float64) for name, value in parts.items()}
     return point(
-        method, source, target, loss_unit(fit), repr(fit.learner), np.asarray(estimate), parts=kept, note=fit.note
+        method, source, target, loss_unit(fit), named(fit.learner), np.asarray(estimate), parts=kept, note=fit.note
     )
 
 
 def loss_unit(fit: FullFit) -> str:
     """What the losses of a fit are called."""
-    return getattr(fit.loss, "__name__", repr(fit.loss)) + " loss"
+    return f"{named(fit.loss)} loss"
 
 
 def require_plain(fit: FullFit, method: str) -> None:
@@ -298,6 +294,7 @@ def _refuse_saturated(fit: FullFit, left: Numbers, method: str) -> None:
 
 def _covariance_trace(fit: FullFit, lag: int, hc3: bool, curvature: str | None, method: str) -> Float[np.ndarray, "*Q"]:
     """tr(G Q^-1) / N, [*Q], with G summed over covariances of the cases' gradients up to a lag."""
+    require_flag("hc3", hc3)
     require_ratio(fit, method)
     g = fit.gradients
     if hc3:
@@ -307,6 +304,7 @@ def _covariance_trace(fit: FullFit, lag: int, hc3: bool, curvature: str | None, 
         g = g / left[..., None]
     g = g - g.mean(-2, keepdims=True)
     moved = g @ inverse(fit, curvature)
+    # tr(g_k g_j' Q^-1) is the product of g_k and Q^-1 g_j, so no covariance [P, P] is formed.
     total = np.sum(g * moved, axis=(-2, -1))
     for t in range(1, lag + 1):
         total = total + 2 * (1 - t / fit.n) * np.sum(g[..., t:, :] * moved[..., :-t, :], axis=(-2, -1))

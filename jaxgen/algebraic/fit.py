@@ -1,23 +1,27 @@
 """One fit to all cases, with the derivatives that estimates without resampling are made of."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
+from jaxgen.algebraic.functions import (
+    Minimised,
+    as_functions,
+    mapped,
+    programs,
+    small_by_training,
+)
 from jaxgen.loss import squared
-from jaxgen.types import Data, Key, Learner, Loss, Minimum, Params, Plan, as_learner, keys
-
-Minimised = Callable[[Params], Minimum]
-"""params -> (free, rebuild, cost): the numbers that training chose, the parameters made of such numbers, and what
-training made small as cost(free, x [n, D], y [n, K]) -> (losses [n], penalty []), that is the sum of both.
-"""
+from jaxgen.types import Data, Key, Learner, Loss, Params, Plan, as_learner, keys
+from jaxgen.types.calls import explained, failure_of, losses_of, predictions_of
+from jaxgen.types.checks import check_predictions, check_targets
+from jaxgen.types.identity import named
+from jaxgen.types.numbers import require_kind, require_number, require_one_of, shown
 
 _STATIONARY = 0.01
 """Above this relative gradient norm a fit is not taken as a minimum: the gradient is then 1 % of what the cases' noise
@@ -109,13 +113,28 @@ class FullFit:
         )
 
     def __getitem__(self, q: int) -> "FullFit":
-        """The fit to data set q of Q."""
+        """The fit to data set q of Q.
+
+        Raises:
+          IndexError: there is no axis Q, or no such set.
+        """
         if self.data.sets is None:
             raise IndexError(
                 "expected a fit with a leading axis Q to choose from, got that of a single data set; use it as it is"
             )
+        data = self.data[q]
         arrays = {name: np.asarray(value[q]) for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-        return replace(self, **arrays | {"data": self.data[q], "fitted": jax.tree.map(lambda a: a[q], self.fitted)})
+        return replace(self, **arrays | {"data": data, "fitted": jax.tree.map(lambda a: a[q], self.fitted)})
+
+    def __iter__(self) -> Iterator["FullFit"]:
+        """The fit to each data set of Q.
+
+        Raises:
+          TypeError: there is no axis Q.
+        """
+        if self.data.sets is None:
+            raise TypeError("expected a fit with a leading axis Q to go through, got one data set; use it as it is")
+        return (self[q] for q in range(self.data.sets))
 
     def damped(self, amount: float) -> "FullFit":
         """The same fit with `amount` added to the diagonal of the penalty's Hessian, for a Hessian that is not
@@ -124,17 +143,14 @@ class FullFit:
         Raises:
           ValueError: the amount is negative.
         """
-        if not amount >= 0:
-            raise ValueError(
-                f"expected an amount of at least 0, got {amount}; "
-                "it is added to the diagonal of the Hessian of the sum of losses"
-            )
+        advice = "it is added to the diagonal of the Hessian of the sum of losses"
+        require_number("the amount of damping", amount, least=0, advice=advice)
         return replace(self, penalty_hessian=self.penalty_hessian + amount * np.eye(self.p))
 
     def __repr__(self) -> str:
         shape = f"N={self.n}, P={self.p}" if self.data.sets is None else f"Q={self.data.sets}, N={self.n}, P={self.p}"
         return (
-            f"FullFit({self.learner!r}, {_name(self.loss)} loss: "
+            f"FullFit({self.learner!r}, {named(self.loss)} loss: "
             f"{shape}, relative gradient norm {self.gradient.max():.2g})"
         )
 
@@ -164,40 +180,36 @@ def full_fit(
     Returns:
       FullFit.
     Raises:
-      TypeError: the key is no typed key.
-      ValueError: data and learner do not fit together, the fit failed, or a derivative is not finite.
+      TypeError: the key is no typed key, the learner none, the data no `Data`, or the loss or `minimised` no function.
+      ValueError: data, learner and loss do not fit together, the fit failed, a function of the user's cannot be traced
+        or returns other shapes, or a derivative is not finite.
     """
-    keys.require(key)
-    learner = as_learner(learner)
-    data.checked()
-    ones = np.ones((1, data.n), np.uint8)
-    learner.check(data, Plan(ones, ones, "one fit to all cases"))
+    learner = _checked(key, learner, data, loss)
     with jax.enable_x64(True):
         x, y = (jnp.asarray(a if data.sets else a[None], jnp.float64) for a in (data.x, data.y))
         row_keys = jax.vmap(lambda q: row_key(key, q))(jnp.arange(len(x), dtype=jnp.int32))
         fitted, code = _fitted(learner, row_keys, x, y)
         _refuse_failed(learner, np.asarray(code))
         first = jax.tree.map(lambda a: a[0], fitted)
-        own = _Own(learner) if learner.minimised(first) is not None else None
-        small: Minimised = minimised or own or _of_all(learner, loss, first, x[0])
-        derived = {name: np.asarray(value) for name, value in _derived(learner, loss, small, fitted, x, y).items()}
-    bad = [name for name, value in derived.items() if name not in ("own", "ratio") and not np.isfinite(value).all()]
+        small = small_by_training(learner, loss, minimised, first, x[0])
+        derived = jax.tree.map(np.asarray, _derived(learner, loss, small, fitted, x, y))
+    arrays = derived._asdict()
+    trained = arrays.pop("trained")
+    bad = [name for name, value in arrays.items() if name != "ratio" and not np.isfinite(value).all()]
     if bad:
         raise ValueError(
             f"expected finite derivatives of {learner}, got others in {bad[0]}; "
-            f"check that the fit went well and that the loss {_name(loss)} is smooth"
+            f"check that the fit went well and that the loss {named(loss)} is smooth"
         )
-    derived["ratio"] = _ratio(derived["losses"], derived.pop("own"), derived["ratio"])
-    one = (lambda a: np.asarray(a)) if data.sets else (lambda a: np.asarray(a)[0])
-    return FullFit(
-        learner,
-        data,
-        loss,
-        key,
-        jax.tree.map(one, fitted),
-        small,
-        **{name: np.asarray(one(value)) for name, value in derived.items()},
-    )
+    arrays["ratio"] = _ratio(derived.losses, trained, derived.ratio)
+    kept = {name: value if data.sets else np.asarray(value[0]) for name, value in arrays.items()}
+    params = jax.tree.map(lambda a: np.asarray(a) if data.sets else np.asarray(a)[0], fitted)
+    return FullFit(learner, data, loss, key, params, small, **kept)
+
+
+def require_fit(fit: Any) -> None:
+    """TypeError unless it is a fit to all cases [*Q, N]."""
+    require_kind("a fit to all cases", fit, FullFit, "give what full_fit(key, learner, data) returned")
 
 
 def row_key(key: Key, q: Any) -> Key:
@@ -206,21 +218,27 @@ def row_key(key: Key, q: Any) -> Key:
 
 
 def require_squared(fit: FullFit, method: str) -> None:
-    """Raises ValueError unless a learner of one output minimised squared errors, which are also the loss [*Q, N]."""
+    """Raises ValueError unless a learner of one output minimised squared errors, which are also the loss [*Q, N];
+    TypeError for what is no fit.
+    """
+    require_fit(fit)
     if fit.loss is not squared or fit.data.y.shape[-1] != 1 or np.isnan(fit.ratio).any():
         raise ValueError(
             "expected the squared loss and a learner of one output that minimises squared errors for "
-            f"{method}, got {_name(fit.loss)} loss and {fit.data.y.shape[-1]} outputs of "
+            f"{method}, got {named(fit.loss)} loss and {fit.data.y.shape[-1]} outputs of "
             f"{fit.learner}; use nic or newton_step"
         )
 
 
 def require_ratio(fit: FullFit, method: str) -> None:
-    """Raises ValueError unless the loss [*Q, N] is a multiple of what the learner minimises."""
+    """Raises ValueError unless the loss [*Q, N] is a multiple of what the learner minimises; TypeError for what is no
+    fit.
+    """
+    require_fit(fit)
     if np.isnan(fit.ratio).any():
         raise ValueError(
             f"expected a loss that is a multiple of what {fit.learner} minimises for {method}, got "
-            f"{_name(fit.loss)}; give that loss to full_fit, and its argument minimised if the learner "
+            f"{named(fit.loss)}; give that loss to full_fit, and its argument minimised if the learner "
             "has no such method"
         )
 
@@ -249,10 +267,11 @@ def curvature_of(fit: FullFit, curvature: str | None) -> str:
       ValueError: unknown, or Gauss-Newton's for another loss.
     """
     of_squares = fit.loss is squared and not np.isnan(fit.ratio).any()
-    if curvature not in (None, "full", "gauss_newton") or (curvature == "gauss_newton" and not of_squares):
+    require_one_of("curvature", curvature, (None, "full", "gauss_newton"))
+    if curvature == "gauss_newton" and not of_squares:
         raise ValueError(
-            "expected curvature='full', or 'gauss_newton' for a learner that minimises squared errors, "
-            f"got {curvature!r} for {_name(fit.loss)} loss of {fit.learner}; choose 'full'"
+            "expected a learner that minimises squared errors for curvature='gauss_newton', "
+            f"got {named(fit.loss)} loss of {fit.learner}; choose 'full'"
         )
     return curvature or ("gauss_newton" if of_squares else "full")
 
@@ -291,150 +310,119 @@ def positive_inverse(matrix: Float[np.ndarray, "*Q P P"], what: str) -> Float[np
     return np.asarray(half @ np.swapaxes(half, -1, -2))
 
 
-@dataclass(frozen=True)
-class _Own:
-    """A learner's `minimised`; unlike bound methods, those of equal learners are equal, so that they compile once."""
+@programs(1)
+def _fitted(
+    learner: Learner, row_keys: Any, x: Float[Array, "Q N D"], y: Float[Array, "Q N K"]
+) -> tuple[Params, Int[Array, " Q"]]:
+    """Parameters of a fit to all cases of each data set, and the number of what failed or 0."""
 
-    learner: Any
-
-    def __call__(self, params: Params) -> Minimum:
-        minimum = self.learner.minimised(params)
-        assert minimum is not None, "full_fit asks it of learners that can name one"
-        return minimum
-
-
-@partial(jax.jit, static_argnums=0)
-def _fitted(learner: Any, row_keys: Any, x: Float[Array, "Q N D"], y: Float[Array, "Q N K"]) -> tuple[Any, Any]:
-    def one(case):
+    def of_one_set(case):
         key, x, y = case
-        params = learner.fit(key, x, y, jnp.ones(len(x), x.dtype))
-        code = jnp.asarray(learner.failure(params), jnp.int32)
-        return params, code
+        with explained(learner, "fit(key, x, y, w)"):
+            params = jax.tree.map(jnp.asarray, learner.fit(key, x, y, jnp.ones(len(x), x.dtype)))
+        predictions_of(learner, params, x, y)  # of the right shape, before anything is derived from them
+        return params, failure_of(learner, params)
 
-    return mapped(one, (row_keys, x, y), _SETS_AT_ONCE)
+    return mapped(of_one_set, (row_keys, x, y), _SETS_AT_ONCE)
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def _derived(
-    learner: Any, loss: Any, minimised: Any, fitted: Any, x: Float[Array, "Q N D"], y: Float[Array, "Q N K"]
-) -> dict[str, Any]:
-    """All that a FullFit holds of each data set; for `_ratio` also the losses as trained, `own`, and a first guess of
-    `ratio`.
+class _Derivatives(NamedTuple):
+    """What a FullFit holds of each data set; and what tells the ratio of its losses to those of training.
+
+    Attributes:
+      params, predictions, losses, jacobian, gradients, hessian, penalty_gradient, penalty_hessian: see `FullFit`.
+      trained: the losses l_k that training made small, [Q, N].
+      ratio: the sum of losses over that of `trained`, at targets that are not the predictions, [Q].
     """
 
-    def one(case):
+    params: Float[Array, "Q P"]
+    predictions: Float[Array, "Q N K"]
+    losses: Float[Array, "Q N"]
+    trained: Float[Array, "Q N"]
+    ratio: Float[Array, " Q"]
+    jacobian: Float[Array, "Q N K P"]
+    gradients: Float[Array, "Q N P"]
+    hessian: Float[Array, "Q P P"]
+    penalty_gradient: Float[Array, "Q P"]
+    penalty_hessian: Float[Array, "Q P P"]
+
+
+@programs(3)
+def _derived(
+    learner: Learner,
+    loss: Loss,
+    minimised: Minimised,
+    fitted: Params,
+    x: Float[Array, "Q N D"],
+    y: Float[Array, "Q N K"],
+) -> _Derivatives:
+    """All derivatives at the fit to each data set."""
+
+    def of_one_set(case):
         params, x, y = case
         vector, predict, cost = as_functions(learner, minimised, params)
 
         def values(v):
-            (own, penalty), pull = jax.vjp(lambda v: cost(v, x, y), v)
-            found = {
-                "predictions": predict(v, x),
-                "own": own,
-                "gradient": pull((jnp.ones_like(own), jnp.zeros_like(penalty)))[0],
-            }
-            found["penalty_gradient"] = pull((jnp.zeros_like(own), jnp.ones_like(penalty)))[0]
-            return found, found
+            (trained, penalty), pull = jax.vjp(lambda v: cost(v, x, y), v)
+            gradient = pull((jnp.ones_like(trained), jnp.zeros_like(penalty)))[0]
+            penalty_gradient = pull((jnp.zeros_like(trained), jnp.ones_like(penalty)))[0]
+            here = (predict(v, x), trained, gradient, penalty_gradient)
+            return here, here
 
-        slopes, found = jax.jacfwd(values, has_aux=True)(vector)
-        predictions, spread = found["predictions"], jnp.std(y)
-        shifted = (
-            predictions + jnp.where(spread > 0, spread, 1) if loss is squared else y
-        )  # away from 0 / 0 at a perfect fit
-        return {
-            "params": vector,
-            "predictions": predictions,
-            "losses": loss(y, predictions),
-            "own": found["own"],
-            "ratio": jnp.sum(loss(shifted, predictions)) / jnp.sum(cost(vector, x, shifted)[0]),
-            "jacobian": slopes["predictions"],
-            "gradients": slopes["own"],
-            "hessian": slopes["gradient"],
-            "penalty_gradient": found["penalty_gradient"],
-            "penalty_hessian": slopes["penalty_gradient"],
-        }
-
-    return mapped(one, (fitted, x, y), _SETS_AT_ONCE)
-
-
-def mapped(function: Callable[..., Any], rows: Any, at_once: int) -> Any:
-    """A function of every row of arrays [R, ...], in equal blocks; `lax.map` would compile it once more for the rows
-    left over.
-    """
-    r = len(jax.tree.leaves(rows)[0])
-    blocks = -(-r // at_once)
-    size = -(-r // blocks)
-    which = jnp.minimum(jnp.arange(blocks * size), r - 1).reshape(blocks, size)
-    if blocks == 1:
-        return jax.vmap(function)(rows)
-    found = jax.lax.map(lambda block: jax.vmap(function)(jax.tree.map(lambda a: a[block], rows)), which)
-    return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[:r], found)
-
-
-def as_functions(
-    learner: Any, minimised: Minimised, params: Params
-) -> tuple[Array, Callable[..., Array], Callable[..., tuple[Array, Array]]]:
-    """Free parameters [P], and as functions of them: predictions (v, x), and what training made small (v, x, y),
-    losses [n] and penalty [].
-    """
-    free, rebuild, cost = minimised(params)
-    vector, tree = ravel_pytree(free)
-    return vector, lambda v, x: learner.predict(rebuild(tree(v)), x), lambda v, x, y: cost(tree(v), x, y)
-
-
-def _of_all(learner: Any, loss: Any, params: Params, x: Float[Array, "N D"]) -> Minimised:
-    """All floating parameters are free that predictions at the first data set's fit depend on; nothing but the loss
-    was made small.
-    """
-    leaves, tree = jax.tree.flatten(params)
-    floating = [i for i, leaf in enumerate(leaves) if jnp.issubdtype(leaf.dtype, jnp.floating)]
-
-    def put(leaves, where, values):
-        return jax.tree.unflatten(
-            tree, [values[where.index(i)] if i in where else leaf for i, leaf in enumerate(leaves)]
+        # One pass forward over the gradients gives the second derivatives, and the Jacobians with them.
+        slopes, (predictions, trained, _, penalty_gradient) = jax.jacfwd(values, has_aux=True)(vector)
+        jacobian, gradients, hessian, penalty_hessian = slopes
+        # Where all residuals are 0, as at a perfect fit, the ratio of two losses would be 0 / 0.
+        spread = jnp.std(y)
+        apart = predictions + jnp.where(spread > 0, spread, 1) if loss is squared else y
+        return _Derivatives(
+            vector,
+            predictions,
+            losses_of(loss, y, predictions),
+            trained,
+            jnp.sum(losses_of(loss, apart, predictions)) / jnp.sum(cost(vector, x, apart)[0]),
+            jacobian,
+            gradients,
+            hessian,
+            penalty_gradient,
+            penalty_hessian,
         )
 
-    slopes = jax.jacrev(lambda values: learner.predict(put(leaves, floating, values), x))([leaves[i] for i in floating])
-    used = [i for i, slope in zip(floating, slopes, strict=True) if np.any(np.asarray(slope) != 0)]
-    if not used:
-        raise ValueError(
-            f"expected predictions of {learner} that depend on its parameters, got none that do; "
-            "give full_fit the argument minimised"
-        )
+    return mapped(of_one_set, (fitted, x, y), _SETS_AT_ONCE)
 
-    def minimised(params):
-        leaves = jax.tree.leaves(params)
 
-        def rebuild(values):
-            return put(leaves, used, values)
-
-        return (
-            [leaves[i] for i in used],
-            rebuild,
-            lambda free, x, y: (loss(y, learner.predict(rebuild(free), x)), jnp.zeros((), x.dtype)),
-        )
-
-    return minimised
+def _checked(key: Key, learner: Any, data: Data, loss: Loss) -> Learner:
+    """The learner as it is to be used on these data, if everything belongs together."""
+    keys.require(key)
+    if isinstance(learner, Data):
+        raise TypeError("expected full_fit(key, learner, data), got data for the learner; give the learner second")
+    require_kind("data as jaxgen.Data", data, Data, "make it with datasets.from_arrays(x, y)")
+    if not callable(loss):
+        raise TypeError(f"expected a loss as a function of (y, predictions), got {shown(loss)}; give loss.squared")
+    data.checked()
+    check_targets(loss, data.y, data.target)
+    learner = as_learner(learner).for_data(data)
+    check_predictions(loss, learner)
+    ones = np.ones((1, data.n), np.uint8)
+    with explained(learner, "check(data, plan)"):
+        learner.check(data, Plan(ones, ones, "one fit to all cases"))
+    return learner
 
 
 def _ratio(
-    losses: Float[np.ndarray, "Q N"], own: Float[np.ndarray, "Q N"], ratio: Float[np.ndarray, " Q"]
+    losses: Float[np.ndarray, "Q N"], trained: Float[np.ndarray, "Q N"], ratio: Float[np.ndarray, " Q"]
 ) -> Float[np.ndarray, " Q"]:
     """The guessed ratio [Q] where it holds for every case, NaN elsewhere."""
-    error = np.abs(losses - ratio[:, None] * own).max(-1)
+    error = np.abs(losses - ratio[:, None] * trained).max(-1)
     return np.where(error <= 1e-9 * np.abs(losses).max(-1), ratio, np.nan)
 
 
-def _refuse_failed(learner: Any, code: np.ndarray) -> None:
+def _refuse_failed(learner: Learner, code: Int[np.ndarray, " Q"]) -> None:
     if code.any():
-        q = int(np.argmax(code > 0))
+        q = int(np.argmax(code != 0))
         reasons = learner.failures
-        why = reasons[code[q] - 1] if code[q] <= len(reasons) else f"failure {code[q]}"
+        why = reasons[code[q] - 1] if 0 < code[q] <= len(reasons) else f"failure {code[q]}"
         raise ValueError(
-            f"expected the fit to all cases to go well, got {int((code > 0).sum())} failed of {code.size} "
+            f"expected the fit to all cases to go well, got {int((code != 0).sum())} failed of {code.size} "
             f"for {learner} (data set {q}: {why}); change the learner or the data"
         )
-
-
-def _name(loss: Any) -> str:
-    return getattr(loss, "__name__", repr(loss))

@@ -2,6 +2,7 @@
 chi-squared, and exact.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from jaxtyping import Float
 
 from jaxgen.algebraic.criteria import Numbers, has_intercept, nic, require_plain, result
 from jaxgen.algebraic.fit import FullFit, curvature_of, inverse, moments, require_ratio
+from jaxgen.types.numbers import require, require_number, require_one_of, shown
 from jaxgen.types.result import Result
 
 
@@ -28,9 +30,12 @@ class WeightedChi2:
     weights: Float[np.ndarray, " P"]
 
     def __post_init__(self):
-        if not (len(self.weights) and np.all(np.isfinite(self.weights)) and np.all(self.weights >= 0)):
+        weights = self.weights
+        numbers = isinstance(weights, np.ndarray) and weights.dtype.kind in "iuf" and weights.ndim == 1 and weights.size
+        if not (numbers and np.all(np.isfinite(weights)) and np.all(weights >= 0)):
             raise ValueError(
-                f"expected weights of at least 0, got {self.weights}; give one finite weight per squared normal number"
+                f"expected weights of at least 0, an array [P], got {shown(weights)}; give one finite "
+                "weight per squared normal number"
             )
 
     @property
@@ -39,11 +44,21 @@ class WeightedChi2:
         return float(self.weights.sum())
 
     def sf(self, x: float) -> float:
-        """Probability of more than x."""
+        """Probability of more than x.
+
+        Raises:
+          ValueError: x is no number.
+        """
+        require_number("x", x, finite=False)
         return self._tails(x)[1]
 
     def cdf(self, x: float) -> float:
-        """Probability of at most x."""
+        """Probability of at most x.
+
+        Raises:
+          ValueError: x is no number.
+        """
+        require_number("x", x, finite=False)
         return self._tails(x)[0]
 
     def ppf(self, level: float) -> float:
@@ -58,7 +73,8 @@ class WeightedChi2:
             return 0.0
         low, high = (scale * scipy.stats.chi2.ppf(level, df) for df in (1, len(self.weights)))
         low, high = low * (1 - 1e-9), high * (1 + 1e-9)
-        return _root(lambda x: self.cdf(x) - level if level < 0.5 else (1 - level) - self.sf(x), low, high)
+        # By the smaller tail, whose digits are all there.
+        return _root(lambda x: self._tails(x)[0] - level if level < 0.5 else (1 - level) - self._tails(x)[1], low, high)
 
     def _tails(self, x: float) -> tuple[float, float]:
         """Probabilities of at most and of more than x, the smaller one to about ten digits.
@@ -67,8 +83,9 @@ class WeightedChi2:
         from the singularities (after Rice 1980): along it the integrand falls exponentially, even for a single weight.
         """
         largest = self.weights.max()
-        if x <= 0 or largest == 0:
-            return float(x >= 0 and largest == 0), float(x < 0 or largest > 0)
+        if x <= 0 or largest == 0 or math.isinf(x):
+            below = float(x == math.inf or (x >= 0 and largest == 0))
+            return below, 1 - below
         weights, x = self.weights[self.weights > 1e-15 * largest] / largest, x / largest
         upper, m = x > weights.sum(), len(weights)
         # The path passes between the pole at 0 and the branch points above 0 for the upper tail, below 0 for the lower
@@ -103,9 +120,11 @@ def chi2_law(noise: float | Float[np.ndarray, "*Q"], cases: int, parameters: int
       parameters: P.
     Returns:
       A frozen distribution of SciPy, with ppf, cdf, mean, rvs, ...
+    Raises:
+      ValueError: a variance that is negative or no number, or counts out of range.
     """
-    _require_counts(cases, parameters)
-    return scipy.stats.chi2(parameters, loc=noise, scale=np.asarray(noise) / cases)
+    noise = _checked_law(noise, cases, parameters)
+    return scipy.stats.chi2(parameters, loc=noise, scale=noise / cases)
 
 
 def f_law(noise: float | Float[np.ndarray, "*Q"], cases: int, parameters: int) -> Any:
@@ -122,10 +141,12 @@ def f_law(noise: float | Float[np.ndarray, "*Q"], cases: int, parameters: int) -
       parameters: P.
     Returns:
       A frozen distribution of SciPy; its mean is infinite for N < P + 2.
+    Raises:
+      ValueError: a variance that is negative or no number, or counts out of range.
     """
-    _require_counts(cases, parameters)
+    noise = _checked_law(noise, cases, parameters)
     rest = cases - parameters + 1
-    return scipy.stats.f(parameters, rest, loc=noise, scale=np.asarray(noise) * parameters / rest)
+    return scipy.stats.f(parameters, rest, loc=noise, scale=noise * parameters / rest)
 
 
 def weights_of(fit: FullFit, curvature: str | None = None) -> Float[np.ndarray, "*Q P"]:
@@ -165,13 +186,12 @@ def fractile(fit: FullFit, level: float = 0.95, law: str = "weighted", curvature
       ValueError: a level outside (0, 1), an unknown law, or a fit that the law is not for.
     """
     _require_level(level)
+    require_one_of("law", law, ("weighted", "chi2", "f"))
     if law == "weighted":
         weights = weights_of(fit, curvature)
         mean = nic(fit, curvature=curvature).estimate
         reach = np.asarray([WeightedChi2(row).ppf(level) for row in weights.reshape(-1, fit.p)]).reshape(mean.shape)
         return _fractile(fit, level, "weighted chi-squared law", "Poncet 1996", mean - weights.sum(-1) + reach, mean)
-    if law not in ("chi2", "f"):
-        raise ValueError(f"expected law='weighted', 'chi2' or 'f', got {law!r}; choose one of them")
     require_plain(fit, f"the {law} law")
     if law == "f" and has_intercept(fit):
         raise ValueError(
@@ -192,13 +212,16 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _require_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise ValueError(f"expected a level between 0 and 1, got {level}; give 0.95 for the 95 % fractile")
+    require_number("level", level, above=0, below=1, advice="give 0.95 for the 95 % fractile")
 
 
-def _require_counts(cases: int, parameters: int) -> None:
-    if not 1 <= parameters <= cases:
+def _checked_law(noise: Any, cases: int, parameters: int) -> Float[np.ndarray, "*Q"]:
+    """The variance of the noise, if it and the counts can be those of a law."""
+    require("cases", cases, 1)
+    require("parameters", parameters, 1, cases, f"as many as the {cases} cases")
+    variance = np.asarray(noise)
+    if variance.dtype.kind not in "iuf" or not (np.isfinite(variance) & (variance >= 0)).all():
         raise ValueError(
-            f"expected between 1 and {cases} parameters for {cases} cases, got {parameters}; "
-            "the law needs as many cases as parameters"
+            f"expected the variance of the noise as numbers of at least 0, got {shown(noise)}; give one a data set"
         )
+    return variance.astype(np.float64)
