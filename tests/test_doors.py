@@ -162,6 +162,11 @@ REFUSED = {
     "devices by name": (lambda: run(devices="cpu"), "devices of JAX in a list, got 'cpu'"),
     "a device twice": (lambda: run(devices=jax.devices()[:1] * 2), "different devices of one kind"),
     "no devices": (lambda: run(devices=[]), r"different devices of one kind, got \[\]"),
+    "progress of text": (lambda: run(progress="yes"), "progress to be True or False, got 'yes'"),
+    "a learner that cannot be printed": (
+        lambda: run(changed(__repr__=lambda self: 1 / 0)),
+        "whose repr fails with Zero",
+    ),
     "a chunk of text": (lambda: run(chunk="many"), "chunk to be a whole number of at least 1, got 'many'"),
 }
 

@@ -19,6 +19,7 @@ from jaxgen.engine.workers import ALONE, refuse_fork, run_all
 from jaxgen.loss import about, squared
 from jaxgen.types import Data, Key, Learner, Loss, Losses, Plan
 from jaxgen.types.identity import code_digest, named
+from jaxgen.types.numbers import require_flag
 
 _GATHER_SHARE = 0.75
 """Rows that use at most this share of the cases train on a gathered copy of them, others on all cases with masks."""
@@ -75,6 +76,8 @@ def assess(
       RuntimeError: this process was forked from one in which JAX had been used.
     """
     refuse_fork()
+    if progress is not None:
+        require_flag("progress", progress)
     used = check(key, learner, data, plan, loss, keep, chunk)
     shape = (data.sets or plan.sets or 1, plan.resamples)
     job = _job(used, loss, data, plan, chosen_devices(devices), keep == "predictions")

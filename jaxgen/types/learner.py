@@ -294,6 +294,13 @@ def as_learner(learner: Any, what: str = "a learner") -> Learner:
     Raises:
       TypeError: it has no methods fit and predict, is a class, or is no value: not hashable, or equal to itself only.
     """
+    try:
+        repr(learner)
+    except Exception as error:
+        raise TypeError(
+            f"expected {what} that prints as code which makes it, got a {type(learner).__name__} whose repr fails with "
+            f"{type(error).__name__}; make it a frozen dataclass of plain values"
+        ) from error
     if isinstance(learner, Learner):
         return learner
     advice = "make one, for example learn.LeastSquares()"
