@@ -21,7 +21,7 @@ from jaxgen import loss, resample
 from jaxgen.stats import compare, estimate, interval, metrics
 from jaxgen.stats.metrics import Predictions, roc
 
-pytestmark = [pytest.mark.one_device, pytest.mark.usefixtures("own_messages")]
+pytestmark = pytest.mark.usefixtures("own_messages")
 
 KEY, N = jax.random.key(0), 24
 RANDOM = np.random.default_rng(0)

@@ -17,7 +17,6 @@ from jaxgen import resample
 from jaxgen.stats import compare
 from jaxgen.types import Losses
 
-
 # Adjusted p-values
 
 ADJUSTED = {"holm": "holm", "benjamini_hochberg": "fdr_bh", "benjamini_yekutieli": "fdr_by"}
