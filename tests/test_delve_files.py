@@ -109,10 +109,23 @@ def delve_file(data=CASES, spec=SPEC, **options):
     return lambda folder: delve.read_data(write(folder, data, spec), **options)
 
 
-def cut_off(folder: Path) -> Path:
-    path = folder / "Dataset.data.gz"
-    path.write_bytes(gzip.compress(CASES.encode())[:-20])
+def written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
     return path
+
+
+def zipped(folder: Path, content: bytes | None = None) -> Path:
+    return written(folder / "Dataset.data.gz", content or gzip.compress(CASES.encode()))
+
+
+def cut_off(folder: Path) -> Path:
+    return zipped(folder, gzip.compress(CASES.encode())[:-20])
+
+
+def flipped(folder: Path) -> Path:
+    content = bytearray(gzip.compress(CASES.encode()))
+    content[len(content) // 2] ^= 0xFF
+    return zipped(folder, bytes(content))
 
 
 BAD = [
@@ -183,6 +196,33 @@ BAD = [
         "Dataset.data.gz: expected a gzipped file.*Not a gzipped file",
     ),
     ("cut off", lambda folder: delve.read_data(cut_off(folder)), "Dataset.data.gz: expected a gzipped file"),
+    ("a flipped byte", lambda folder: delve.read_data(flipped(folder)), "Dataset.data.gz: expected a gzipped file"),
+    (
+        "gzipped under a plain name",
+        lambda folder: delve.read_data(zipped(folder).rename(folder / "Dataset.data")),
+        "Dataset.data: expected a text file with one case or attribute per line, got bytes that are none",
+    ),
+    (
+        "a picture",
+        lambda folder: delve.read_data(written(folder / "figure.data", b"\x89PNG\r\n\0\0")),
+        "figure.data: expected a text file .*, got bytes that are none",
+    ),
+    (
+        "a specification that is no text",
+        lambda folder: delve.read_data(write(folder), spec=written(folder / "other.spec", b"1 sex\0")),
+        "expected a text file .*, got bytes that are none",
+    ),
+    (
+        "a specification of other data",
+        delve_file(spec=SPEC.replace("  4 rings    c  0..29\n", "")),
+        "Dataset.data: expected 3 values per case, one per attribute, got 4 in row 0; correct the row or the spec",
+    ),
+    ("target by a text of a number", delve_file(target="4"), "a target among the columns sex, .*, got '4'"),
+    ("target by no text", delve_file(target=""), "a target among the columns sex, .*, got ''"),
+    ("target by a flag", delve_file(target=True), "among the attributes 1 to 4, got True"),
+    ("target by a fraction", delve_file(target=2.0), "among the attributes 1 to 4, got 2.0"),
+    ("targets", delve_file(target=["rings"]), r"among the attributes 1 to 4, got \['rings'\]"),
+    ("task", delve_file(task="forest"), "Dataset.data: expected .*'regression'.*, got 'forest'"),
 ]
 
 
@@ -203,6 +243,27 @@ MISSING = {
     "cases": lambda folder: delve.read_data(folder / "none.data"),
     "specification": lambda folder: delve.read_data(write(folder), spec=folder / "none.spec"),
 }
+
+
+@pytest.mark.usefixtures("own_messages")
+@pytest.mark.parametrize("path", [None, 3, b"a", ["a"], 1.5], ids=str)
+def test_a_path_is_asked_for(tmp_path, path):
+    with pytest.raises(TypeError, match="expected the path of a file, got .*; give it as text"):
+        delve.read_data(path)
+    if path is not None:
+        with pytest.raises(TypeError, match="expected the path of a file, got .*; give it as text"):
+            delve.read_data(write(tmp_path), spec=path)
+
+
+def test_lines_may_end_as_on_windows(tmp_path):
+    plain = delve.read_data(write(tmp_path))
+    equal(delve.read_data(write(tmp_path, CASES.replace("\n", "\r\n"), SPEC.replace("\n", "\r\n"))), plain)
+
+
+def test_an_attribute_with_an_interval_is_a_number_however_few_values_it_has(tmp_path):
+    few = "".join(f"M 0.{number}1 1 {number % 3}\n" for number in range(60)).replace("M", "F", 30)
+    data = delve.read_data(write(tmp_path, few.replace(" 1 ", " 0 ", 20)))
+    assert (data.task, data.classes) == ("regression", ())
 
 
 @pytest.mark.parametrize("call", MISSING.values(), ids=MISSING)

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from jaxgen.datasets.checks import check_names, existing, floats, is_number, naming
+from jaxgen.datasets.checks import check_names, existing, floats, is_number, listed, naming
 from jaxgen.datasets.tables import from_frame
 from jaxgen.types import Data
+from jaxgen.types.numbers import shown
 
 
 def read_data(
@@ -37,20 +38,23 @@ def read_data(
       spec: the attributes; by default the file of the same name that ends in .spec, if it lists any. Without it the
         attributes are numbers named 1, 2, ..., as in a Prototask.data, whose inputs come before its target.
       target: name, or number from 1, of the one attribute to predict; by default the last.
-      task: "regression" or "classification"; by default a target whose range lists its values is a classification.
+      task: "regression" or "classification"; by default a target whose range lists its values is a classification, and
+        one with an interval a regression.
       constant: as for `from_arrays`.
     Returns:
       Data with x [N, D] and y [N, K].
     Raises:
+      TypeError: no path.
       FileNotFoundError: there is no such file.
-      ValueError: as `from_frame`, the file named; or a case has not one value per attribute, a value is missing ("?"),
-        or not among those that its range lists.
+      ValueError: as `from_frame`, the file named; or a file is damaged or no text, the specification is none, a case
+        has not one value per attribute, or a value is missing ("?") or not among those that its range lists.
     """
     path = existing(path)
     spec = None if spec is None else existing(spec)
     with naming(path):
         cases = _cases(path)
-        attributes = _attributes(path, spec) or [(str(number), []) for number in range(1, len(cases[0]) + 1)]
+        specified = _attributes(path, spec)
+        attributes = specified or [(str(number), []) for number in range(1, len(cases[0]) + 1)]
         names = [name for name, _ in attributes]
         check_names(names, len(names))
         for row, case in enumerate(cases):
@@ -59,12 +63,9 @@ def read_data(
                     f"expected {len(names)} values per case, one per attribute, got {len(case)} in row {row}; "
                     "correct the row or the specification"
                 )
-        if isinstance(target, int) and not 1 <= target <= len(names):
-            raise ValueError(
-                f"expected a target among the attributes 1 to {len(names)}, got {target}; give its number or its name"
-            )
-        target = names[target - 1] if isinstance(target, int) else target or names[-1]
-        task = "classification" if task is None and dict(attributes).get(target) else task
+        target = _name_of(target, names)
+        if task is None and specified:
+            task = "classification" if dict(specified).get(target) else "regression"
         frame = pd.DataFrame(
             {
                 name: _column(name, listed, values)
@@ -74,23 +75,50 @@ def read_data(
         return from_frame(frame, target, task, constant)
 
 
+def _name_of(target: Any, names: list[str]) -> str:
+    """The name of the attribute to predict, which is given by its name or its number from 1; the last for None."""
+    if target is None:
+        return names[-1]
+    if isinstance(target, str):
+        return target  # `from_frame` knows what to say of a name that there is not
+    whole = isinstance(target, int | np.integer) and not isinstance(target, bool)
+    if not whole or not 1 <= target <= len(names):
+        raise ValueError(
+            f"expected a target among the attributes 1 to {len(names)}, got {shown(target)}; "
+            "give its number or its name"
+        )
+    return names[target - 1]
+
+
 def _cases(path: Path) -> list[list[str]]:
     """The values of every case; continued lines joined, comments and commonality indices left out."""
+    text = _text(path)
+    lines = re.sub(r"\\[ \t]*\n", " ", text).splitlines()
+    cases = [values for line in lines if (values := re.split("[#@]", line)[0].split())]
+    if not cases:
+        raise ValueError("expected one case per line, got none; check the path")
+    return cases
+
+
+def _text(path: Path) -> str:
+    """The text of a file, gunzipped if its name ends in .gz."""
     try:
-        with (
-            gzip.open(path, "rt", encoding="latin-1") if path.suffix == ".gz" else path.open(encoding="latin-1") as file
-        ):
-            text = file.read()
+        # DELVE's files are older than UTF-8, and any byte is a letter of Latin-1.
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            content = file.read()
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(
             f"expected a gzipped file, got one that cannot be unpacked ({error}); "
             "fetch it again, or rename it if it is plain text"
         ) from None
-    lines = re.sub(r"\\[ \t]*\n", " ", text).splitlines()
-    found = [values for line in lines if (values := re.split("[#@]", line)[0].split())]
-    if not found:
-        raise ValueError("expected one case per line, got none; check the path")
-    return found
+    except PermissionError:
+        raise PermissionError(f"{path}: expected a file that may be read, got none; change its permissions") from None
+    if b"\0" in content or content.startswith(b"\x1f\x8b"):
+        raise ValueError(
+            "expected a text file with one case or attribute per line, got bytes that are none; check the path, and "
+            "let the name of a gzipped file end in .gz"
+        )
+    return content.decode("latin-1").replace("\r\n", "\n")
 
 
 def _attributes(path: Path, spec: Path | None) -> list[tuple[str, list[str]]]:
@@ -98,32 +126,32 @@ def _attributes(path: Path, spec: Path | None) -> list[tuple[str, list[str]]]:
     beside = path.with_name(path.name.removesuffix(".gz")).with_suffix(".spec")
     if spec is None and not beside.is_file():
         return []
-    lines = [line.split("#")[0].split() for line in (spec or beside).read_text(encoding="latin-1").splitlines()]
-    listed = [line for line in lines if line and line[0].isdigit()]
-    for number, line in enumerate(listed, 1):
+    lines = [line.split("#")[0].split() for line in _text(spec or beside).splitlines()]
+    rows = [line for line in lines if line and line[0].isdigit()]
+    for number, line in enumerate(rows, 1):
         if line[0] != str(number) or len(line) < 3:
             raise ValueError(
                 f"expected number, name, letter and range of attribute {number} in {spec or beside}, got "
-                f"'{' '.join(line)}'; number the attributes from 1"
+                f"'{listed([' '.join(line)])}'; number the attributes from 1"
             )
-    if spec and not listed:
+    if spec and not rows:
         raise ValueError(f"expected one attribute per line in {spec}, got none; give the Dataset.spec of these data")
-    ranges = [[] if any(word[0] in "[(" or ".." in word for word in line[3:]) else line[3:] for line in listed]
-    return [(line[1], values if len(values) > 1 else []) for line, values in zip(listed, ranges, strict=True)]
+    ranges = [[] if any(word[0] in "[(" or ".." in word for word in line[3:]) else line[3:] for line in rows]
+    return [(line[1], values if len(values) > 1 else []) for line, values in zip(rows, ranges, strict=True)]
 
 
-def _column(name: str, listed: list[str], values: Sequence[str]) -> Any:
+def _column(name: str, levels: list[str], values: Sequence[str]) -> Any:
     if "?" in values:
         raise ValueError(
             f"expected no missing value, got {values.count('?')} '?' in column {name!r}, the first in row "
             f"{values.index('?')}; leave out these cases first"
         )
-    if all(map(is_number, listed)):
+    if all(map(is_number, levels)):
         return floats(np.array(values)[:, None], (name,))[:, 0]
     for row, value in enumerate(values):
-        if value not in listed:
+        if value not in levels:
             raise ValueError(
-                f"expected one of {', '.join(listed)} in column {name!r}, got '{value}' in row {row}; "
+                f"expected one of {listed(levels)} in column {name!r}, got '{listed([value])}' in row {row}; "
                 "correct the case or the specification"
             )
     return pd.Categorical(values)
