@@ -86,6 +86,7 @@ class Logistic(Learner):
 
     classifies: ClassVar[bool] = True
     predicts: ClassVar[str] = "probabilities"
+    precise: ClassVar[bool] = True
     failures: ClassVar[tuple[str, ...]] = (
         "Newton's method did not converge (raise steps, or use ridge > 0)",
         "its training cases are separable by their inputs (or close to it), so the weights grow "
@@ -344,28 +345,45 @@ def _minimised(problem: _Problem, hopeless: Bool[Array, ""], steps: int, may_be_
     )
 
 
+class _Trial(NamedTuple):
+    """A step [] along a direction, and the point there."""
+
+    length: Float[Array, ""]
+    point: _Point
+
+
 def _halved(
     problem: _Problem,
     point: _Point,
     direction: Float[Array, "p F"],
     slope: Float[Array, ""],
     rounding: Float[Array, ""],
-) -> tuple[Float[Array, ""], _Point]:
+) -> _Trial:
     """The first of 1, 1/2, 1/4, ... by which the objective falls (but for its rounding), and the point there; 0 if
     none does.
     """
 
-    def rises(trial):
-        length, there = trial
-        return ~(there.objective <= point.objective + 1e-4 * length * slope + rounding) & (length > 0)
+    def rises(trial: _Trial):
+        bound = point.objective + 1e-4 * trial.length * slope + rounding
+        return ~(trial.point.objective <= bound) & (trial.length > 0)
 
-    def halve(trial):
-        length = jnp.where(trial[0] > 0.5**_HALVINGS, trial[0] / 2, 0)
-        return length, problem.at(point.solution + length * direction)
+    def halve(trial: _Trial) -> _Trial:
+        length = jnp.where(trial.length > 0.5**_HALVINGS, trial.length / 2, 0)
+        return _Trial(length, problem.at(point.solution + length * direction))
 
-    return lax.while_loop(
-        rises, halve, (jnp.full_like(slope, 2), point._replace(objective=jnp.full_like(slope, jnp.nan)))
-    )
+    # A first trial of twice the full step that counts as rising: so the point of the full step is written out once.
+    nowhere = _Trial(jnp.full_like(slope, 2), point._replace(objective=jnp.full_like(slope, jnp.nan)))
+    return lax.while_loop(rises, halve, nowhere)
+
+
+class _Basis(NamedTuple):
+    """Gram-Schmidt after some columns: the orthonormal vectors so far [p, n], the matrix that makes them of the columns
+    [p, p], and what was left of each column [p].
+    """
+
+    vectors: Float[Array, "p n"]
+    transform: Float[Array, "p p"]
+    lengths: Float[Array, " p"]
 
 
 def _orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Array, "p p"], Bool[Array, ""]]:
@@ -375,22 +393,34 @@ def _orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Arr
     """
     columns, p = a.T, a.shape[1]
 
-    def add(k, state):
-        basis, transform, lengths = state
-        first = basis @ columns[k]
-        rest = columns[k] - first @ basis
-        second = basis @ rest
-        rest = rest - second @ basis
+    def add(k, state: _Basis) -> _Basis:
+        first = state.vectors @ columns[k]
+        rest = columns[k] - first @ state.vectors
+        second = state.vectors @ rest
+        rest = rest - second @ state.vectors
         length = jnp.sqrt(jnp.sum(jnp.square(rest)))
         divisor = jnp.where(length > 0, length, 1)
-        made_of = jnp.zeros_like(lengths).at[k].set(1) - (first + second) @ transform
-        return basis.at[k].set(rest / divisor), transform.at[k].set(made_of / divisor), lengths.at[k].set(length)
+        made_of = jnp.zeros_like(state.lengths).at[k].set(1) - (first + second) @ state.transform
+        return _Basis(
+            state.vectors.at[k].set(rest / divisor),
+            state.transform.at[k].set(made_of / divisor),
+            state.lengths.at[k].set(length),
+        )
 
-    basis, transform, lengths = lax.fori_loop(
-        0, p, add, (jnp.zeros_like(columns), jnp.zeros((p, p), a.dtype), jnp.zeros(p, a.dtype))
-    )
+    none = _Basis(jnp.zeros_like(columns), jnp.zeros((p, p), a.dtype), jnp.zeros(p, a.dtype))
+    basis = lax.fori_loop(0, p, add, none)
     size = jnp.sqrt(jnp.sum(jnp.square(columns), axis=1))
-    return basis.T, transform.T, jnp.any(lengths <= 8 * len(a) ** 0.5 * float(jnp.finfo(a.dtype).eps) * size)
+    deficient = jnp.any(basis.lengths <= 8 * len(a) ** 0.5 * float(jnp.finfo(a.dtype).eps) * size)
+    return basis.vectors.T, basis.transform.T, deficient
+
+
+class _Eliminated(NamedTuple):
+    """A system after some steps of Gauss and Jordan's elimination: matrix and right-hand side [m, m + 1], and the least
+    pivot so far [].
+    """
+
+    rows: Float[Array, "m c"]
+    least: Float[Array, ""]
 
 
 def _solved(matrix: Float[Array, "m m"], b: Float[Array, " m"]) -> tuple[Float[Array, " m"], Float[Array, ""]]:
@@ -403,13 +433,12 @@ def _solved(matrix: Float[Array, "m m"], b: Float[Array, " m"]) -> tuple[Float[A
         solution, least = jax.scipy.linalg.cho_solve((factor, True), b), jnp.min(jnp.square(jnp.diagonal(factor)))
     else:
 
-        def eliminate(k, state):
-            rows, least = state
-            pivot = rows[k] / rows[k, k]
-            return (rows - rows[:, k][:, None] * pivot[None]).at[k].set(pivot), jnp.minimum(least, rows[k, k])
+        def eliminate(k, state: _Eliminated) -> _Eliminated:
+            pivot = state.rows[k] / state.rows[k, k]
+            rows = (state.rows - state.rows[:, k][:, None] * pivot[None]).at[k].set(pivot)
+            return _Eliminated(rows, jnp.minimum(state.least, state.rows[k, k]))
 
-        rows, least = lax.fori_loop(
-            0, m, eliminate, (jnp.concatenate([matrix, b[:, None]], axis=1), jnp.asarray(jnp.inf, b.dtype))
-        )
-        solution = rows[:, m]
+        rows = jnp.concatenate([matrix, b[:, None]], axis=1)
+        solved = lax.fori_loop(0, m, eliminate, _Eliminated(rows, jnp.asarray(jnp.inf, b.dtype)))
+        solution, least = solved.rows[:, m], solved.least
     return solution, least / jnp.max(jnp.diagonal(matrix))

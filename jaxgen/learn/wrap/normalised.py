@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Float, PyTree, Shaped
 
 from jaxgen.learn.linear import LeastSquares
@@ -85,7 +86,8 @@ class Normalised(Changing):
         They are made in the units of the data, which all rows share, and then written in the units of each row.
         """
         fits, trusted = self.inside.fit_rows(keys, x, y, w, left_out)
-        units = jax.vmap(lambda row: self._units(x, y, row))(w)
+        centres, scales = _OF_ROWS[self.how](jnp.concatenate([x, y], axis=1), w)
+        units = jax.vmap(lambda centre, scale: self._kept(centre, scale, x.shape[1]))(centres, scales)
         return units._replace(base=jax.vmap(LeastSquares.in_units)(fits, *units[1:])), trusted
 
     def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:
@@ -125,9 +127,11 @@ class Normalised(Changing):
         return self.targets == "normalised" or (self.targets == "by task" and not self.inside.classifies)
 
     def _units(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Standard:
-        inputs, outputs = x.shape[1], y.shape[1]
-        raw = [i in self.raw_inputs for i in range(inputs)] + [not self._targets_change] * outputs
-        centre, scale = _HOW[self.how](jnp.concatenate([x, y], axis=1), w)
+        return self._kept(*_HOW[self.how](jnp.concatenate([x, y], axis=1), w), x.shape[1])
+
+    def _kept(self, centre: Float[Array, " C"], scale: Float[Array, " C"], inputs: int) -> Standard:
+        """Units of inputs and targets, but 0 and 1 for those that must come as they are in the data."""
+        raw = [i in self.raw_inputs for i in range(inputs)] + [not self._targets_change] * (len(centre) - inputs)
         centre, scale = jnp.where(jnp.asarray(raw), 0, centre), jnp.where(jnp.asarray(raw), 1, scale)
         return Standard(None, centre[:inputs], scale[:inputs], centre[inputs:], scale[inputs:])
 
@@ -155,6 +159,53 @@ def _by_median(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
     return centre, jnp.where(scale > 0, scale, 1)
 
 
+class _Medians(NamedTuple):
+    """Going through sorted cases: the weight of those before [D, R], and the values at the middle two places, [D, R]
+    each, if they were passed.
+    """
+
+    before: Float[Array, "D R"]
+    low: Float[Array, "D R"]
+    high: Float[Array, "D R"]
+
+
+def _by_median_of_rows(x: Float[Array, "n D"], w: Float[Array, "R n"]) -> tuple[Array, Array]:
+    """`_by_median` of R weightings of the same cases at once, [R, D] each: bit for bit the same medians.
+
+    The cases are gone through one by one, with the rows on the last axis: five times as fast on a CPU as cumulated
+    weights [R, n, D], which do not stay in its cache.
+    """
+    order = jnp.argsort(x, axis=0)
+    rows = w.T
+    total = jnp.sum(w, axis=1)
+    low_place, high_place = jnp.floor((total - 1) / 2), jnp.floor(total / 2)
+    none = jnp.zeros((x.shape[1], len(w)), x.dtype)
+
+    def visit(state: _Medians, case: tuple[Array, Array]) -> tuple[_Medians, None]:
+        """The value at a place is that of the last case whose cases before it weigh no more than the place."""
+        value, number = case
+        low = jnp.where(state.before <= low_place[None], value[:, None], state.low)
+        high = jnp.where(state.before <= high_place[None], value[:, None], state.high)
+        return _Medians(state.before + rows[number], low, high), None
+
+    end, _ = lax.scan(visit, _Medians(none, none, none), (jnp.take_along_axis(x, order, axis=0), order))
+    centre = (end.low + end.high) / 2
+    scale = _summed(jnp.abs, x, rows, centre) / jnp.maximum(total - 1, 1)[None]
+    return centre.T, jnp.where(scale > 0, scale, 1).T
+
+
+def _summed(
+    of: Callable[[Array], Array], x: Float[Array, "n D"], rows: Float[Array, "n R"], centre: Float[Array, "D R"]
+) -> Float[Array, "D R"]:
+    """The weighted sum over the cases of a function of their deviations from a centre."""
+
+    def add(state: Array, case: tuple[Array, Array]) -> tuple[Array, None]:
+        value, weight = case
+        return state + weight[None] * of(value[:, None] - centre), None
+
+    return lax.scan(add, jnp.zeros_like(centre), (x, rows))[0]
+
+
 def _by_mean(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
     """Mean and standard deviation with divisor n."""
     used, share = (w > 0)[:, None], (w / jnp.sum(w))[:, None]
@@ -162,8 +213,21 @@ def _by_mean(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
     deviations = jnp.where(used, x - centre[None], 0)
     unit = binary_unit(jnp.max(jnp.abs(deviations), axis=0))
     spread = jnp.sqrt(jnp.sum(jnp.square(deviations / unit[None]) * share, axis=0)) * unit
-    rounding = 4 * float(jnp.finfo(x.dtype).eps)
-    return centre, jnp.where(spread > rounding * jnp.abs(centre), spread, 1)
+    return centre, _unless_constant(spread, centre)
+
+
+def _by_mean_of_rows(x: Float[Array, "n D"], w: Float[Array, "R n"]) -> tuple[Array, Array]:
+    """`_by_mean` of R weightings of the same cases at once, [R, D] each: the same sums in another order."""
+    unit = binary_unit(jnp.max(x, axis=0) - jnp.min(x, axis=0))
+    rows = w.T / jnp.sum(w, axis=1)[None]
+    centre = jnp.matmul(x.T, rows, precision="highest")
+    spread = jnp.sqrt(_summed(jnp.square, x / unit[None], rows, centre / unit[:, None])) * unit[:, None]
+    return centre.T, _unless_constant(spread, centre).T
+
+
+def _unless_constant(spread: Float[Array, "*N D"], centre: Float[Array, "*N D"]) -> Float[Array, "*N D"]:
+    """Standard deviations, 1 where they are nothing but the rounding of the mean."""
+    return jnp.where(spread > 4 * float(jnp.finfo(spread.dtype).eps) * jnp.abs(centre), spread, 1)
 
 
 def _unchanged(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
@@ -174,4 +238,10 @@ _HOW: dict[str, Callable[[Float[Array, "n D"], Float[Array, " n"]], Units]] = {
     "delve": _by_median,
     "standard": _by_mean,
     "none": _unchanged,
+}
+
+_OF_ROWS: dict[str, Callable[[Float[Array, "n D"], Float[Array, "R n"]], tuple[Array, Array]]] = {
+    "delve": _by_median_of_rows,
+    "standard": _by_mean_of_rows,
+    "none": jax.vmap(_unchanged, in_axes=(None, 0)),
 }
