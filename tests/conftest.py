@@ -5,15 +5,6 @@ compiled once for all tests, workers and calls.
 import os
 from pathlib import Path
 
-KEPT = Path(__file__).parents[1] / ".cache" / "tests"
-os.environ |= {
-    "MPLBACKEND": "Agg",
-    # Tests leave the user's folders alone: what they compile is kept in the checkout, also by programs that they start.
-    "JAX_COMPILATION_CACHE_DIR": str(KEPT),
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
-}
-
 import jax
 import jaxtyping
 import numpy as np
@@ -21,8 +12,18 @@ import pytest
 
 from jaxgen.engine import program
 
+os.environ.setdefault("MPLBACKEND", "Agg")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
+KEPT = {
+    "jax_compilation_cache_dir": str(Path(__file__).parents[1] / ".cache" / "tests"),
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": 0,
+}
+"""Tests leave the user's folders alone: all that they compile, and that programs do which they start, is kept here."""
+for name, value in KEPT.items():
+    jax.config.update(name, value)
+    os.environ[name.upper()] = str(value)
 
 OPTIMISED = ("test_assess", "test_neal", "test_documents")
 """Files whose programs are compiled with XLA's optimisations; the others compile in a third of the time without."""

@@ -441,7 +441,9 @@ def test_failed_rows_can_be_left_out():
     assert good.dropped == 3
     assert not good.failed.any()
     np.testing.assert_array_equal(good.g, losses.test_mean[[0, 2, 5]])
+    np.testing.assert_array_equal(good.apparent, losses.train_mean[[0, 2, 5]])
     np.testing.assert_array_equal(good.train, FEW.train[[0, 2, 5]])
+    np.testing.assert_array_equal(good.test, FEW.test[[0, 2, 5]])
     np.testing.assert_array_equal(good.values, losses.values[[0, 2, 5]])
     assert good.plan.scheme == "given weights without 3 failed rows"
     assert "3 failed rows left out" in repr(good)

@@ -10,6 +10,8 @@ import statsmodels.api as sm
 from sklearn.linear_model import Ridge
 
 from jaxgen import Data, assess, learn, resample
+from jaxgen.engine import program
+from jaxgen.learn import linear
 
 NETWORKS = [
     learn.Normalised(
@@ -301,20 +303,84 @@ def test_rows_that_the_shared_basis_cannot_solve_are_solved_alone(dtype):
         ), j
 
 
+MANY = np.random.default_rng(1).normal(size=(170, 70))
+
+
 @pytest.mark.devices
-def test_many_inputs_and_many_left_out(dtype):
-    """Down-dating by 17 cases and elimination of 71 unknowns, both too many to unroll, against NumPy's least
-    squares.
+@pytest.mark.parametrize(
+    ("plan", "way"),
+    [
+        (resample.k_fold(jax.random.key(0), 170, folds=10), "_downdated"),
+        (resample.leave_out(jax.random.key(0), 170, 0.2, 9), "_eliminated"),
+    ],
+    ids=["17 left out", "34 left out"],
+)
+def test_many_inputs_and_many_left_out(plan, way, dtype, monkeypatch):
+    """Down-dating by 17 cases and elimination of 71 unknowns, both too many to unroll, against NumPy's least squares;
+    and each only where it is the faster one.
     """
-    random = np.random.default_rng(1)
-    x = random.normal(size=(170, 70))
-    data = Data(x, x[:, :1] + random.normal(size=(170, 1)), tuple(f"x{i}" for i in range(70)))
-    for plan in (resample.k_fold(jax.random.key(0), 170, folds=10), resample.leave_out(jax.random.key(0), 170, 0.2, 9)):
-        losses = assess(jax.random.key(0), learn.LeastSquares(), data, plan)
-        design = np.hstack([np.ones((170, 1)), x])
-        for j, mask in enumerate(plan.train > 0):
-            want = np.abs(data.y - design @ np.linalg.lstsq(design[mask], data.y[mask], rcond=None)[0])[:, 0]
-            assert relative_error(np.sqrt(losses.values[j]), want) < EXACT[dtype]
+    other = {"_downdated": "_eliminated", "_eliminated": "_downdated"}[way]
+    monkeypatch.setattr(linear, other, None)
+    program.forget()
+    y = MANY[:, :1] + np.random.default_rng(2).normal(size=(170, 1))
+    data = Data(MANY, y, tuple(f"x{i}" for i in range(70)))
+    losses = assess(jax.random.key(0), learn.LeastSquares(), data, plan)
+    design = np.hstack([np.ones((170, 1)), MANY])
+    for j, mask in enumerate(plan.train > 0):
+        want = np.abs(y - design @ np.linalg.lstsq(design[mask], y[mask], rcond=None)[0])[:, 0]
+        assert relative_error(np.sqrt(losses.values[j]), want) < EXACT[dtype]
+
+
+def nearly_dependent(d, left, dtype):
+    """64 cases whose last input has a share `left` of its length outside the span of the first, and a target that is
+    this share.
+    """
+    basis = np.linalg.qr(np.random.default_rng(d).normal(size=(64, d)))[0]
+    x = basis.copy()
+    x[:, -1] = basis[:, 0] + left * basis[:, -1]
+    return x.astype(dtype), basis[:, -1:].astype(dtype)
+
+
+@pytest.mark.parametrize("d", [2, 40])
+def test_inputs_are_dependent_where_their_rest_is_rounding(d, dtype):
+    """8 sqrt(64) units in the last place of the length of a column; the inputs themselves are rounded to less than a
+    hundredth of that. By Gram-Schmidt for few inputs, by LAPACK for many.
+    """
+    limit = 64 * np.finfo(dtype).eps
+    for left, deficient in ((0.9 * limit, True), (1.1 * limit, False)):
+        params = fit(learn.LeastSquares(intercept=False), *nearly_dependent(d, left, dtype))
+        assert bool(params.deficient) is deficient
+        assert np.isnan(params.weights).all() == deficient
+
+
+def test_least_norm_leaves_out_directions_that_are_rounding(dtype):
+    """Singular values of 1.4 and left / 1.4, with 64 units in the last place of the largest as the limit."""
+    limit = 2 * 64 * np.finfo(dtype).eps
+    for left, weight in ((0.9 * limit, 0), (1.1 * limit, 1 / (1.1 * limit))):
+        params = fit(learn.LeastSquares(intercept=False, minimum_norm=True), *nearly_dependent(2, left, dtype))
+        # the weight is known to as many places as the input has left: one part in a hundred
+        np.testing.assert_allclose(params.weights[1, 0], weight, rtol=0.05, atol=0.1)
+
+
+@partial(jax.jit, static_argnums=0)
+def fit(learner, x, y):
+    return learner.fit(KEY, x, y, jnp.ones(len(x), x.dtype))
+
+
+def test_as_many_training_cases_as_coefficients_are_enough(own_messages):
+    """Then they are met exactly, but for rounding: 1e-9 of squares of up to 1000 is a residual of 1e-6 in doubles."""
+    data = problem(10)
+    for intercept, needed in ((True, 4), (False, 3)):
+        learner = learn.LeastSquares(intercept=intercept)
+        with jax.enable_x64(True):
+            plan = resample.leave_out(KEY, 40, 1 - needed / 40, 9)
+            assert assess(KEY, learner, data, plan).apparent.max() < 1e-9
+        fewer = resample.leave_out(KEY, 40, 1 - (needed - 1) / 40, 9)
+        with pytest.raises(
+            ValueError, match=f"at least {needed} training cases for the {needed} coeff.*got {needed - 1}"
+        ):
+            assess(KEY, learner, data, fewer)
+        assert assess(KEY, learn.LeastSquares(intercept=intercept, minimum_norm=True), data, fewer).g.shape == (9,)
 
 
 @pytest.mark.devices
@@ -334,11 +400,12 @@ def test_dependent_inputs_fail_with_their_reason_and_spoil_no_neighbour(dtype):
         _ = losses.g
     clean = losses.without_failed()
     assert clean.dropped == 1
-    assert clean.g.shape == (39,)
-    assert clean.plan.resamples == 39
-    without = assess(jax.random.key(0), learn.LeastSquares(), data, resample.leave_one_out(40))
-    # a column that is zero but for one case removes just this case from the fit
-    keep = np.delete(np.arange(40), 3)
-    assert np.all(np.isfinite(clean.values))
-    assert clean.values.shape == (39, 40)
-    assert without.values[keep].shape == clean.values.shape
+    rows = np.delete(np.arange(40), 3)
+    np.testing.assert_array_equal(clean.train, 1 - np.eye(40, dtype=np.uint8)[rows])
+    # the column is zero but for case 3, which it fits exactly: the other coefficients are those of the other cases
+    design = np.hstack([np.ones((40, 1)), data.x])
+    for row, values in zip(rows, clean.values, strict=True):
+        used = np.delete(np.arange(40), [3, row])
+        residual = data.y - design @ np.linalg.lstsq(design[used], data.y[used], rcond=None)[0]
+        want = np.where(np.arange(40) == 3, 0, residual[:, 0] ** 2)
+        np.testing.assert_allclose(values, want, rtol=100 * EXACT[dtype], atol=100 * EXACT[dtype] * want.max())

@@ -54,8 +54,7 @@ def filled(a, places):
 
 
 def trained(learner, x, y, w, at=None, places=64):
-    """A fit and its probabilities at the cases `at`; absent cases fill the places, so that few programs are compiled.
-    """
+    """A fit and its probabilities at the cases `at`; absent cases fill the places, so few programs are compiled."""
     at = x if at is None else at
     params, probabilities = train(learner, *(filled(a, places) for a in (x, y, w)), filled(at, 64))
     return params, np.asarray(probabilities)[: len(at)]

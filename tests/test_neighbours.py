@@ -1,12 +1,11 @@
 """Nearest neighbours against scikit-learn, a loop over leave-one-out, and lists of repeated cases."""
 
-from functools import partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
 
 from jaxgen import Data, assess, learn, resample
@@ -35,26 +34,32 @@ def test_means_are_those_of_scikit_learn(k, dtype):
     np.testing.assert_allclose(got, KNeighborsRegressor(k).fit(X, Y).predict(AT), rtol=EXACT[dtype], atol=EXACT[dtype])
 
 
-def test_the_number_of_neighbours_is_that_of_a_loop_over_leave_one_out(dtype):
-    errors = [
-        np.mean(np.sum((Y - cross_val_predict(KNeighborsRegressor(k), X, Y, cv=LeaveOneOut())) ** 2, axis=1))
-        for k in range(1, 45)
-    ]
-    fit, got = trained(learn.Neighbours(), dtype)
+@cache
+def leave_one_out(cases=tuple(range(45)), target="y"):
+    """Mean squared leave-one-out loss of 1, 2, ... neighbours on some cases, by scikit-learn's lists of neighbours."""
+    x, y = X[list(cases)], TARGETS[target][list(cases)]
+    losses = []
+    for i in range(len(x)):
+        others = np.delete(np.arange(len(x)), i)
+        order = KNeighborsRegressor(len(others)).fit(x[others], y[others]).kneighbors(x[[i]], return_distance=False)[0]
+        means = np.cumsum(y[others][order], axis=0) / np.arange(1, len(x))[:, None]
+        losses.append(np.sum((y[i] - means) ** 2, axis=1))
+    return np.mean(losses, axis=0)
+
+
+TARGETS = {"y": Y, "noise": np.random.default_rng(1).normal(size=(45, 1)), "an input": X[:, :1]}
+
+
+@pytest.mark.parametrize(("target", "few", "many"), [("y", 1, 10), ("noise", 16, 44), ("an input", 1, 5)])
+def test_the_number_of_neighbours_is_that_of_a_loop_over_leave_one_out(target, few, many, dtype):
+    """Targets without any relation to the inputs take nearly all cases, an input free of noise takes few."""
+    errors = leave_one_out(target=target)
+    fit, got = trained(learn.Neighbours(), dtype, y=TARGETS[target])
     assert int(fit.k) == 1 + np.argmin(errors)
+    assert few <= int(fit.k) <= many
     np.testing.assert_allclose(fit.error, min(errors), rtol=EXACT[dtype])
-    np.testing.assert_allclose(
-        got, trained(learn.Neighbours(int(fit.k)), dtype)[1], rtol=EXACT[dtype], atol=EXACT[dtype]
-    )
-
-
-def test_targets_without_any_relation_take_nearly_all_cases(dtype):
-    """And a target that is an input, free of noise, takes few."""
-    noise, copy = (
-        trained(learn.Neighbours(), dtype, y=y)[0].k for y in (np.random.default_rng(1).normal(size=(45, 1)), X[:, :1])
-    )
-    assert noise > 15
-    assert copy < 6
+    want = trained(learn.Neighbours(int(fit.k)), dtype, y=TARGETS[target])[1]
+    np.testing.assert_allclose(got, want, rtol=EXACT[dtype], atol=EXACT[dtype])
 
 
 @pytest.mark.parametrize("k", [None, 4, 9])
@@ -83,21 +88,36 @@ def test_a_tie_at_the_edge_is_shared():
     np.testing.assert_allclose(got, [[(2 + 6) / 2]], rtol=1e-6)
 
 
-def test_large_targets_lose_nothing(dtype):
-    """Means of leave-one-out in single precision: a constant of 1e4 in the target does not change the choice."""
-    assert int(trained(learn.Neighbours(), dtype, y=Y + 1e4 * (dtype == np.float64) + 10)[0].k) == int(
-        trained(learn.Neighbours(), dtype)[0].k
-    )
+def test_a_constant_in_the_target_is_a_constant_in_the_prediction(dtype):
+    """Sums of 45 targets of 1000 have 45,000 units in the last place, of predictions that differ by about 1."""
+    wanted, want = trained(learn.Neighbours(), dtype)
+    found, got = trained(learn.Neighbours(), dtype, y=Y + 1000)
+    assert int(found.k) == int(wanted.k)
+    rounding = 45_000 * np.finfo(dtype).eps
+    np.testing.assert_allclose(got - dtype.type(1000), want, rtol=0, atol=rounding)
+    np.testing.assert_allclose(found.error, wanted.error, rtol=rounding)
 
 
 def test_assess_says_how_many_neighbours(dtype):
-    data = Data(X, Y, tuple("abc"))
-    losses = assess(
-        jax.random.key(0), learn.Normalised(learn.Neighbours()), data, resample.k_fold(jax.random.key(1), 45, folds=5)
-    )
-    assert losses.info["neighbours"].shape == (5,)
-    assert (losses.info["neighbours"] >= 1).all()
-    assert (losses.info["leave_one_out"] > 0).all()
+    plan = resample.k_fold(jax.random.key(1), 45, folds=5)
+    losses = assess(jax.random.key(0), learn.Neighbours(), Data(X, Y, tuple("abc")), plan)
+    for row, (train, test) in enumerate(zip(plan.train > 0, plan.test > 0, strict=True)):
+        errors = leave_one_out(tuple(np.flatnonzero(train).tolist()))
+        k = 1 + np.argmin(errors)
+        assert losses.info["neighbours"][row] == k
+        np.testing.assert_allclose(losses.info["leave_one_out"][row], min(errors), rtol=EXACT[dtype])
+        predicted = KNeighborsRegressor(k).fit(X[train], Y[train]).predict(X[test])
+        np.testing.assert_allclose(
+            losses.g[row], np.mean(np.sum((Y[test] - predicted) ** 2, axis=1)), rtol=EXACT[dtype]
+        )
+    assert len(set(losses.info["neighbours"])) > 1
+
+
+def test_all_training_cases_may_be_neighbours():
+    """Then they predict their mean."""
+    data, plan = Data(X, Y, tuple("abc")), resample.k_fold(jax.random.key(0), 45, folds=5)
+    every, mean = (assess(jax.random.key(0), learner, data, plan) for learner in (learn.Neighbours(36), learn.Mean()))
+    np.testing.assert_allclose(every.values, mean.values, rtol=1e-4, atol=1e-6)  # squares, in single precision
 
 
 SENTENCES = {
@@ -107,9 +127,9 @@ SENTENCES = {
         "the number k of neighbours to be a whole number of at least 1, got 0; leave k out to have it chosen",
     ),
     "more neighbours than cases": (
-        learn.Neighbours(40),
+        learn.Neighbours(37),
         resample.k_fold(jax.random.key(0), 45, folds=5),
-        r"at least 40 training cases for Neighbours\(k=40\), got 36 in resample.k_fold",
+        r"at least 37 training cases for Neighbours\(k=37\), got 36 in resample.k_fold",
     ),
     "nothing to leave out": (
         learn.Neighbours(),

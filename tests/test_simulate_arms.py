@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from given import delve_data
 
+from jaxgen.simulate.arms import uniform
 from jaxgen.simulate.kin_family import kin, kin_target
 from jaxgen.simulate.pumadyn_family import pumadyn, pumadyn_target
 
@@ -257,6 +258,17 @@ def test_noise_free_targets_are_those_of_the_inputs(simulated, family):
             rtol=1e-9,
             atol=1e-9 * simulation.noise_free.std(),
         )
+
+
+def test_uniform_noise_has_mean_0_and_variance_1(dtype):
+    """The moments 0, 1, 0 and 9/5 within 5 standard errors, of variances m_2k - m_k^2 with m_2k = 3^k / (2k + 1)."""
+    drawn = np.asarray(uniform(KEY, (1000, 100), dtype), np.float64)
+    assert drawn.shape == (1000, 100)
+    assert np.abs(drawn).max() <= math.sqrt(3) * (1 + np.finfo(dtype).eps)
+    moments = dict(enumerate([1, 0, 1, 0, 9 / 5, 0, 27 / 7, 0, 9]))
+    for k in range(1, 5):
+        error = math.sqrt((moments[2 * k] - moments[k] ** 2) / drawn.size)
+        assert np.mean(drawn**k) == pytest.approx(moments[k], abs=5 * error)
 
 
 # Inputs
