@@ -235,7 +235,7 @@ LEARNERS = {
     "a learner that cannot be hashed": (
         lambda: run(learner=Unhashable()),
         TypeError,
-        r"a learner that can be hashed by its values, got Unhashable\(rate=0.1\); make it a frozen dataclass of plain values",
+        r"a learner that can be hashed by its values, got Unhashable\(rate=0.1\); make it a frozen dataclass of plain",
     ),
     "unknown text": (
         lambda: learn.from_text("forest"),

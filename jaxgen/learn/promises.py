@@ -1,5 +1,6 @@
 """Whether a learner keeps the promises that the engine relies on."""
 
+import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from jaxgen import loss
 from jaxgen.types import Data, Learner, Plan, as_learner
 from jaxgen.types.contract import differ, fitted_predictions, learns_from_absent_cases
 from jaxgen.types.numbers import first_line, shown
@@ -120,9 +122,9 @@ def _value(learner: Any, trial: _Trial) -> None:
 
 
 def _code(learner: Any, trial: _Trial) -> None:
-    import jaxgen
-
-    names = {**vars(jaxgen.learn), **vars(jaxgen.learn.network), **vars(jaxgen), type(learner).__name__: type(learner)}
+    modules = (sys.modules["jaxgen.learn"], sys.modules.get(type(learner).__module__))
+    names = {name: value for module in modules if module for name, value in vars(module).items()}
+    names |= {"loss": loss, type(learner).__name__: type(learner)}
     try:
         again = eval(repr(learner), names)  # the learner's own words, of a learner that runs its own code anyway
     except Exception as error:
@@ -186,7 +188,8 @@ def _twice(learner: Any, trial: _Trial) -> None:
     )
     if differ(first, second):
         raise ValueError(
-            f"expected a case of weight 2 to count twice for {learner}, got other predictions than from two such cases; "
+            f"expected a case of weight 2 to count twice for {learner}, got other predictions than from two such "
+            "cases; "
             "multiply by w in every sum over cases, or leave the check out with skip=('twice',) if fit draws at random"
         )
 
