@@ -272,6 +272,27 @@ def test_corrected_k_fold_t_is_the_formula(alternative, folds, repeats):
     assert ("with a single repeat it rejects far less often than its level" in got.note) is (repeats == 1)
 
 
+def test_tests_of_unequal_folds_by_hand():
+    """Folds of 3, 2 and 2 cases, where the second learner loses 1, 2, 6, then 4, 8, then 3, 5 more: the rows differ by
+    3, 6 and 4, the cases by 29/7 with squares 155 in sum, and n2/n1 is 3/4, 2/5 and 2/5.
+    """
+    test = (np.array([0, 0, 0, 1, 1, 2, 2]) == np.arange(3)[:, None]).astype(np.uint8)
+    plan = resample.from_weights(1 - test, test)
+    first = of_cases(np.ones((3, 7)), plan)
+    second = of_cases(1 + np.tile([1.0, 2, 6, 4, 8, 3, 5], (3, 1)), plan, "second")
+    variance = (16 / 9 + 25 / 9 + 1 / 9) / 2  # of 3, 6 and 4 about 13/3
+    error = math.sqrt((1 / 3 + (3 / 4 + 2 / 5 + 2 / 5) / 3) * variance)
+    got = compare.corrected_k_fold_t(first, second)
+    np.testing.assert_allclose([got.estimate, got.standard_error], [13 / 3, error], **EXACT)
+    assert "with a single repeat" in got.note
+    assert "n2/n1 differs between rows (0.4 to 0.75); its mean was used" in got.note
+    naive, cases = compare.k_fold_t(first, second), compare.cv_clt(first, second)
+    np.testing.assert_allclose(naive.standard_error, math.sqrt(variance / 3), **EXACT)
+    np.testing.assert_allclose(
+        [cases.estimate, cases.standard_error], [29 / 7, math.sqrt((155 / 7 - (29 / 7) ** 2) / 7)], **EXACT
+    )
+
+
 # Five times two folds
 
 FIVE = resample.five_by_two(KEY, 20)

@@ -2,6 +2,7 @@
 at a time.
 """
 
+import dataclasses
 import math
 import statistics
 
@@ -12,8 +13,8 @@ import scipy.stats
 from statsmodels.distributions.empirical_distribution import _conf_set
 
 from jaxgen import resample
-from jaxgen.stats import estimate
-from jaxgen.types import Losses
+from jaxgen.stats import compare, estimate, interval, metrics
+from jaxgen.types import Losses, result
 
 EXACT = {"rtol": 1e-12, "atol": 1e-14}
 """Sums of at most 200 numbers near 1 in another order: some hundred roundings of 1e-16."""
@@ -313,6 +314,30 @@ def test_the_band_covers_the_whole_function_as_often_as_it_should(level):
         low, high = function.fractile_interval(p)
         inside = ((low <= p) & (p <= high)).sum()
         assert inside >= scipy.stats.binom.ppf(1e-6, samples, level)
+
+
+# What results are as values
+
+
+def test_results_are_compared_as_objects():
+    """An `==` of arrays has no truth, so results are equal to themselves only, as data, plans and losses are."""
+    first, again = estimate.ecdf(G), estimate.ecdf(G)
+    assert first == first
+    assert first != again
+    assert len({first, again}) == 2
+    assert first in [again, first]
+    with pytest.raises(TypeError):
+        list(first)
+    np.testing.assert_array_equal(first.values, again.values)
+
+
+@pytest.mark.parametrize(
+    "module", [estimate, interval, compare, metrics, metrics.roc, result], ids=lambda m: m.__name__
+)
+def test_no_result_compares_arrays(module):
+    classes = [value for value in vars(module).values() if dataclasses.is_dataclass(value)]
+    assert classes or module is interval
+    assert [kind for kind in classes if kind.__eq__ is not object.__eq__ or kind.__hash__ is not object.__hash__] == []
 
 
 # Bad input: call, and what the message says

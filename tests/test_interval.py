@@ -13,7 +13,7 @@ import pytest
 import scipy.stats
 from statsmodels.stats.proportion import proportion_confint
 
-from jaxgen import Data, assess, learn, loss, resample
+from jaxgen import Data, Plan, assess, learn, loss, resample
 from jaxgen.stats import compare, interval, spread
 from jaxgen.stats.interval import fixed
 from jaxgen.types import Losses
@@ -442,6 +442,62 @@ def test_nested_cross_validation_is_the_algorithm(n, folds, repeats, seed, bias,
     assert got.target == "R"
 
 
+def test_nested_cross_validation_of_unequal_folds_by_hand():
+    """Folds of 3, 2 and 2 cases. Without fold 1 alone e_out is 1, 2, 3, without fold 2 alone 4, 6, without fold 3 alone
+    5, 5; the e_in of fold 1 are 3, 3 (fold 2) and 4, 6 (fold 3), of fold 2 they are 2, 2, 2 and 7, 10, of fold 3 they
+    are 1, 1, 4 and 3, 5. So mean e_in and mean e_out are 4 and 2, 4.6 and 5, 2.8 and 5, and the variances of e_out over
+    their sizes 1/3, 1 and 0: MSE = (4 + 0.16 + 4.84) / 3 - (4/3) / 3 = 23/9. All 14 e_in sum to 53, their squares to
+    283, and all 7 e_out to 26.
+    """
+    fold = np.array([0, 0, 0, 1, 1, 2, 2])
+    rows = {
+        (0, 0): [1, 2, 3],
+        (1, 1): [4, 6],
+        (2, 2): [5, 5],
+        (0, 1): [2, 2, 2, 3, 3],
+        (0, 2): [1, 1, 4, 4, 6],
+        (1, 2): [3, 5, 7, 10],
+    }
+    test = np.array([np.isin(fold, pair) for pair in rows], np.uint8)
+    values = np.full((6, 7), np.nan)
+    values[test > 0] = np.concatenate(list(rows.values()))
+    first, second = np.array(list(rows)).T
+    plan = Plan(1 - test, test, "by hand", {"repeat": np.zeros(6, int), "first": first, "second": second})
+    got = interval.nested_cross_validation(of_values(values, plan))
+    bias, deviation = (1 + 3**-1.5) * (53 / 14 - 26 / 7), math.sqrt((283 - 53**2 / 14) / 13)
+    assert got.estimate == pytest.approx(53 / 14 - bias, rel=1e-12)
+    assert got.standard_error == pytest.approx(math.sqrt(2 / 3 * 23 / 9), rel=1e-12)
+    assert got.parts["mse"] == pytest.approx(23 / 9, rel=1e-12)
+    assert got.parts["inflation"] == pytest.approx(math.sqrt(46 / 27) / (deviation / math.sqrt(7)), rel=1e-12)
+
+
+def test_cross_validation_of_unequal_folds_by_hand():
+    """Folds of 3, 2 and 2 cases with the losses 1, 2, 6, then 4, 8, then 3, 5: mean 29/7, squares 155; within folds the
+    variances are 7, 8 and 2; the rows' means are 3, 6 and 4, n2/n1 is 3/4, 2/5 and 2/5.
+    """
+    test = (np.array([0, 0, 0, 1, 1, 2, 2]) == np.arange(3)[:, None]).astype(np.uint8)
+    plan = resample.from_weights(1 - test, test)
+    losses = of_values(np.where(test > 0, [1, 2, 6, 4, 8, 3, 5], np.nan), plan)
+    pairs, within = interval.cross_validation(losses), interval.cross_validation(losses, "within")
+    assert pairs.estimate == within.estimate == pytest.approx(29 / 7, rel=1e-12)
+    assert pairs.standard_error == pytest.approx(math.sqrt((155 / 7 - (29 / 7) ** 2) / 7), rel=1e-12)
+    assert within.standard_error == pytest.approx(math.sqrt((7 + 8 + 2) / 3 / 7), rel=1e-12)
+    folds = interval.bouckaert_frank(losses)
+    assert folds.estimate == pytest.approx(13 / 3, rel=1e-12)
+    variance = (16 / 9 + 25 / 9 + 1 / 9) / 2  # of 3, 6 and 4 about 13/3
+    ratio = (3 / 4 + 2 / 5 + 2 / 5) / 3
+    assert folds.standard_error == pytest.approx(math.sqrt((1 / 3 + ratio) * variance), rel=1e-12)
+    assert folds.parts["floor"] == pytest.approx(math.sqrt(ratio * variance), rel=1e-12)
+    assert "n2/n1 differs between rows (0.4 to 0.75); its mean was used" in folds.note
+
+
+def test_nested_cross_validation_of_labels_that_leave_a_pair_out_is_refused():
+    plan = resample.nested_pairs(KEY, 24, 4)
+    labels = plan.labels | {"first": np.where(np.arange(10) == 9, 0, plan.labels["first"])}
+    with pytest.raises(ValueError, match="expected every pair of folds in each repeat, got some twice and others not"):
+        interval.nested_cross_validation(drawn(replace(plan, labels=labels)))
+
+
 def test_nested_cross_validation_reaches_both_of_its_limits():
     """Chance puts the estimated MSE below its limit in some data sets; here the inner and outer losses of one fold are
     far apart, which puts it above.
@@ -723,6 +779,16 @@ def test_recommend_chooses_and_says_why(case):
     assert reason in got.note
     assert (got.level, got.upper) == (0.9, math.inf)
     assert ("of 20 cases" in got.note) is False
+
+
+@pytest.mark.parametrize("case", RECOMMENDED)
+def test_recommend_for_error_rates_goes_by_the_plan_too(case):
+    """Losses of 0 and 1 have an interval of their own only where there is one row of them."""
+    plan, target, method, _ = RECOMMENDED[case]
+    losses = of_values(np.random.default_rng(0).integers(0, 2, (plan.resamples, plan.n)), plan, name="zero_one")
+    got = interval.recommend(losses, target)
+    assert got.method.startswith("hold-out, Wilson" if plan.resamples == 1 else method)
+    assert got.estimate == pytest.approx(np.mean(losses.g)) or case in ("nested", "halves")
 
 
 NONE_KNOWN = {

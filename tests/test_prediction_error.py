@@ -144,6 +144,34 @@ def test_failed_rows_left_out_are_told_of(estimate):
     assert "2 failed rows were left out" in estimate(losses(HELD_OUT["leave_out"], failed=[1, 2]).without_failed()).note
 
 
+def test_rows_left_out_take_their_weights_with_them():
+    """Rows 1 and 4 of six failed. What is left tests its own cases, and the estimate is that of these rows alone."""
+    of = losses(HELD_OUT["leave_out"], failed=[1, 4])
+    left, kept = of.without_failed(), [0, 2, 3, 5]
+    for name in ("train", "test", "values", "test_mean", "train_mean"):
+        np.testing.assert_array_equal(getattr(left, name), getattr(of, name)[kept], name)
+    assert not np.array_equal(of.test[:4], of.test[kept])
+    tested = [of.values[row, of.test[row] > 0] for row in kept]
+    got = estimate.hold_out(left)
+    np.testing.assert_allclose(got.estimate, np.mean([case.mean() for case in tested]), **EXACT)
+    np.testing.assert_allclose(
+        got.standard_error, np.sqrt(np.mean([scipy.stats.sem(case) ** 2 for case in tested])), **EXACT
+    )
+
+
+def test_cross_validation_of_unequal_folds_by_hand():
+    """Folds of 3, 2 and 2 cases with the losses 1, 2, 6, then 4, 8, then 3, 5: the mean of the cases is 29/7, that of
+    the rows 13/3; the squares of the cases sum to 155, those of the rows' deviations to 14/3.
+    """
+    test = (np.array([0, 0, 0, 1, 1, 2, 2]) == np.arange(3)[:, None]).astype(np.uint8)
+    values = np.tile([1.0, 2, 6, 4, 8, 3, 5], (3, 1))
+    got = estimate.cross_validation(losses(resample.from_weights(1 - test, test), values=values))
+    np.testing.assert_allclose(got.estimate, 29 / 7, **EXACT)
+    np.testing.assert_allclose(got.standard_error, np.sqrt((155 / 7 - (29 / 7) ** 2) / 7), **EXACT)
+    np.testing.assert_allclose([got.parts["average of rows"], got.parts["std of rows"]], [13 / 3, np.sqrt(7 / 3)])
+    assert got.method == "3-fold cross-validation"
+
+
 # cross_validation
 
 

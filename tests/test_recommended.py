@@ -60,6 +60,28 @@ def test_one_split_of_error_rates_gets_mcnemar():
     assert compare.recommend(first, second).p_value == compare.mcnemar(first, second).p_value
 
 
+@pytest.mark.parametrize("name", [name for name, (plan, *_) in SUITS.items() if plan.resamples > 1])
+def test_error_rates_of_several_rows_get_the_test_of_the_plan(name):
+    plan, test, reason = SUITS[name]
+    first, second = losses(plan, 0, "zero_one"), losses(plan, 1, "zero_one")
+    got, want = compare.recommend(first, second), test(first, second)
+    assert (got.method, got.p_value, got.statistic) == (want.method, want.p_value, want.statistic)
+    assert reason in got.note
+
+
+def test_one_split_on_which_only_one_learner_has_losses_of_0_and_1_gets_the_t_test():
+    plan = resample.leave_out(KEY, N, 0.5, 1)
+    whole, other = losses(plan, 0, "zero_one"), dataclasses.replace(losses(plan, 1), loss="zero_one")
+    for pair in ((whole, other), (other, whole)):
+        assert compare.recommend(*pair).method == "hold-out paired t-test"
+
+
+def test_one_split_of_which_only_the_mean_was_kept_asks_for_the_cases():
+    plan = resample.leave_out(KEY, N, 0.5, 1)
+    with pytest.raises(ValueError, match="expected the losses of every case, got the means of rows only"):
+        compare.recommend(losses(plan, 0, "zero_one"), losses(plan, 1, "zero_one", keep=False))
+
+
 def test_data_sets_are_tested_each():
     plan = resample.leave_out(KEY, N, 0.25, 20, sets=3)
     first, second = losses(plan, 0), losses(plan, 1)

@@ -203,6 +203,24 @@ def test_split_train_warns():
     assert estimate.split_train(noisy).parts["outlying"] == 0
 
 
+@pytest.mark.parametrize(
+    ("errors", "outlying"),
+    [
+        ([1, 2, 3, 4, 9.99], 0),  # quartiles 2 and 4, so the outer fence is 4 + 3 * 2 = 10
+        ([1, 2, 3, 4, 10], 0),
+        ([1, 2, 3, 4, 10.01], 1),
+        ([-100, 2, 3, 4, 5], 0),  # far below is no sign of trouble
+        ([10, 3, 4.5, 1, 30, 4, 2, 3.5, 2.5], 1),  # quartiles 2.5 and 4.5: fence 10.5
+        ([2, 2, 2, 2, 2.001], 1),
+    ],
+)
+def test_rows_above_tukeys_outer_fence_are_counted(errors, outlying):
+    plan = resample.leave_out(KEY, N, 0.25, len(errors))
+    got = estimate.split_train(replace(losses(plan), train_mean=np.array(errors, float)))
+    assert got.parts["outlying"] == outlying
+    assert ("may not have converged" in got.note) is bool(outlying)
+
+
 # mixed
 
 

@@ -183,7 +183,7 @@ def corrected_k_fold_t(
     )
     spread = corrected(change, first.plan)
     describe = ("corrected repeated k-fold t-test", "Bouckaert & Frank 2004", SAME_SIZE)
-    return of_spread(describe, first, second, spread, alternative, level, note or caution(first.plan))
+    return of_spread(describe, first, second, spread, alternative, level, joined(note, caution(first.plan)))
 
 
 def five_by_two_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
