@@ -390,6 +390,7 @@ def test_the_fit_is_that_of_the_engine():
     fit = algebraic.full_fit(KEY, Drawn(), data)
     np.testing.assert_allclose(fit.losses, engine.values[:, 0], rtol=1e-12)
     assert len(np.unique(fit.params[:, 0])) == 3
+    assert fit.name == engine.learner
 
 
 def test_derivatives_are_those_of_the_model():

@@ -14,7 +14,6 @@ from jaxgen.algebraic.fit import FullFit, curvature_of, inverse, require_fit, re
 from jaxgen.algebraic.functions import Minimised, as_functions, mapped, programs
 from jaxgen.types import Key, Learner, Loss, Losses, Params, Plan, keys
 from jaxgen.types.calls import explained, failure_of, losses_of, predictions_of
-from jaxgen.types.identity import named
 from jaxgen.types.numbers import require_flag, require_kind, require_number, shown
 from jaxgen.types.result import Result, point
 
@@ -58,7 +57,7 @@ class Approximation:
             self.source,
             target,
             loss_unit(self.fit),
-            named(self.fit.learner),
+            self.fit.name,
             np.asarray(self.losses.g.mean(-1)),
             note=self.note,
         )
@@ -229,7 +228,7 @@ def against_retraining(key: Key, approximation: Approximation, share: float = 0.
         approximation.source,
         target,
         loss_unit(fit),
-        named(fit.learner),
+        fit.name,
         np.asarray(np.median(error)),
         parts=arrays,
         note=approximation.note,
@@ -322,7 +321,7 @@ def _approximation(
 ) -> Approximation:
     finite = np.asarray(np.all(np.isfinite(values), axis=-1))
     test, train = (_means(np.where(finite[:, None], values, np.nan), weights) for weights in (plan.test, plan.train))
-    name = f"{named(fit.learner)} by {method[0].lower()}{method[1:]}"
+    name = f"{fit.name} by {method[0].lower()}{method[1:]}"
     reasons = ("the Hessian of its training cases is not positive definite, or a loss is not finite",)
     losses = Losses(
         test, train, plan, name, loss_unit(fit).removesuffix(" loss"), (~finite).astype(np.uint8), reasons, values

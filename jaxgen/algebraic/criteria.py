@@ -245,9 +245,7 @@ def leave_one_out(fit: FullFit) -> Result:
 def result(method: str, source: str, target: str, fit: FullFit, estimate: Numbers, **parts: Numbers) -> Result:
     """A Result [*Q] about a fit, with its apparent error and further parts [*Q]."""
     kept = {"apparent": fit.apparent} | {name: np.asarray(value, np.float64) for name, value in parts.items()}
-    return point(
-        method, source, target, loss_unit(fit), named(fit.learner), np.asarray(estimate), parts=kept, note=fit.note
-    )
+    return point(method, source, target, loss_unit(fit), fit.name, np.asarray(estimate), parts=kept, note=fit.note)
 
 
 def loss_unit(fit: FullFit) -> str:

@@ -38,7 +38,8 @@ class FullFit:
     training may be a multiple of the losses here (half squared errors, or normalised units): l = loss / `ratio`.
 
     Attributes:
-      learner: what was fitted.
+      learner: what was fitted, as it is used on these data.
+      name: the learner as code that recreates it, with a digest of that code where it is not the package's.
       data: the cases, x [*Q, N, D] and y [*Q, N, K].
       loss: the per-case loss.
       key: the key of the call.
@@ -56,6 +57,7 @@ class FullFit:
     """
 
     learner: Learner
+    name: str
     data: Data
     loss: Loss
     key: Key
@@ -184,6 +186,7 @@ def full_fit(
       ValueError: data, learner and loss do not fit together, the fit failed, a function of the user's cannot be traced
         or returns other shapes, or a derivative is not finite.
     """
+    name = named(learner)
     learner = _checked(key, learner, data, loss)
     with jax.enable_x64(True):
         x, y = (jnp.asarray(a if data.sets else a[None], jnp.float64) for a in (data.x, data.y))
@@ -204,7 +207,7 @@ def full_fit(
     arrays["ratio"] = _ratio(derived.losses, trained, derived.ratio)
     kept = {name: value if data.sets else np.asarray(value[0]) for name, value in arrays.items()}
     params = jax.tree.map(lambda a: np.asarray(a) if data.sets else np.asarray(a)[0], fitted)
-    return FullFit(learner, data, loss, key, params, small, **kept)
+    return FullFit(learner, name, data, loss, key, params, small, **kept)
 
 
 def require_fit(fit: Any) -> None:
