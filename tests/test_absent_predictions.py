@@ -141,7 +141,6 @@ def test_what_needs_predictions_of_training_cases_says_so(name):
     NEEDS_APPARENT[name](True)
     message = refused(partial(NEEDS_APPARENT[name], False))
     assert "training cases for the apparent loss of mine, got " in message
-    )
 
 
 def test_split_train_does_without_but_cannot_count_outlying_rows():
