@@ -210,12 +210,12 @@ LEARNERS = {
     "negative ridge": (
         lambda: run(learner=learn.LeastSquares(ridge=-1.0)),
         ValueError,
-        "a ridge of at least 0, got -1.0; give 0 for none",
+        "the ridge to be a finite number of at least 0, got -1.0; give 0 for none",
     ),
     "ridge NaN": (
         lambda: run(learner=learn.LeastSquares(ridge=math.nan)),
         ValueError,
-        "a ridge of at least 0, got nan",
+        "the ridge to be a finite number of at least 0, got nan",
     ),
     "a learner's class": (
         lambda: run(learner=learn.LeastSquares),
@@ -262,7 +262,7 @@ CALLS = {
     "a negative ridge": (
         lambda: run(learner=learn.LeastSquares(ridge=-1.0)),
         ValueError,
-        r"a ridge of at least 0, got -1\.0; give 0 for none",
+        r"the ridge to be a finite number of at least 0, got -1\.0",
     ),
     "a key of another kind": (
         lambda: run(key=jax.random.key(3, impl="rbg")),
