@@ -1,8 +1,11 @@
 """Tables as text: that their numbers are those of `jaxgen.stats`."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
+from hostile import STRANGERS, refused
 
 from jaxgen import report, resample
 from jaxgen.stats import compare, estimate, interval
@@ -111,3 +114,31 @@ def test_failed_rows_are_refused():
     failed.failure[3] = 1
     with pytest.raises(ValueError, match="got 1 failed of 30"):
         report.page([failed])
+
+
+def test_losses_without_training_predictions_have_no_apparent_loss():
+    lacking = replace(losses("Mean()", 0), train_mean=np.full(30, np.nan))
+    assert np.isnan(report.summaries([lacking, LINE])["apparent"]).tolist() == [True, False]
+    assert "NaN" in report.page([lacking])
+
+
+SETS = replace(MEAN, test_mean=np.ones((2, 30)), train_mean=np.ones((2, 30)), failure=np.zeros((2, 30), np.uint8))
+OTHER_PLAN = losses("Mean()", 0, resample.leave_out(jax.random.key(1), 20, 0.25, 30))
+FUNCTIONS = (report.page, report.summaries, report.intervals, report.comparisons)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_what_is_no_list_of_losses_is_refused(function, own_messages):
+    for stranger in [*STRANGERS.values(), MEAN, [None], [MEAN, 3], {"a": MEAN}]:
+        refused(lambda stranger=stranger: function(stranger), TypeError)
+    assert "expected at least 1 learners, got 0" in refused(lambda: function([]), ValueError)
+
+
+@pytest.mark.parametrize("function", [report.page, report.summaries])
+def test_several_data_sets_have_no_page(function):
+    assert "one data set, got those of 2 of Mean(); choose one with losses[q]" in refused(lambda: function([SETS]))
+
+
+def test_a_page_is_of_one_plan_and_one_loss():
+    assert "learners on one plan with one loss, got squared on" in refused(lambda: report.page([MEAN, OTHER_PLAN]))
+    assert "and absolute on" in refused(lambda: report.page([MEAN, replace(LINE, loss="absolute")]))
