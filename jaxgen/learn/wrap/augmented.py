@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from jaxgen.learn.wrap.early_stopped import EarlyStopped
 from jaxgen.learn.wrap.wrapper import Changing, Entered
-from jaxgen.types import Data, Freedom, Key, Params, Plan
+from jaxgen.types import Data, Freedom, Key, Minimum, Params, Plan
 from jaxgen.types.numbers import first_line, require, shown
 
 
@@ -49,9 +49,16 @@ class Augmented(Changing):
         """All of them."""
         return params
 
-    def minimised(self, params: Params) -> None:
-        """Nothing that can be named: it was a sum over the copies too, which are gone."""
-        return
+    def minimised(self, params: Params) -> Minimum:
+        """Refused: training made a sum over the copies small too, and they are gone.
+
+        Raises:
+          ValueError: always.
+        """
+        raise ValueError(
+            f"expected a learner whose training cases are those of the data, got {self}, which learned from copies; "
+            "resample it, or give full_fit the argument minimised"
+        )
 
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses no copies, a function that does not return a case, and what the learner inside refuses.

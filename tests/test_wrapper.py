@@ -1,0 +1,347 @@
+"""The rule that all wrappers follow: what they do not change themselves, they pass on from the learner inside."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxgen import Data, assess, learn, loss, resample
+from jaxgen.learn import (
+    MLP,
+    Augmented,
+    Conjugate,
+    Descent,
+    EarlyStopped,
+    Ensemble,
+    LeastSquares,
+    Logistic,
+    Mean,
+    Neighbours,
+    Normalised,
+    PerTask,
+    Scaled,
+)
+from jaxgen.learn.network import nets
+from jaxgen.learn.scale import binary_unit
+from jaxgen.types import Freedom, as_learner
+from jaxgen.types.keys import stream
+from jaxgen.types.value import Value
+
+KEY = jax.random.key(0)
+RANDOM = np.random.default_rng(0)
+N = 24
+X = RANDOM.normal(size=(N, 3)) * [1, 20, 0.1] + [0, 5, -3]
+Y = np.sin(X[:, :1]) * 4 + 0.1 * X[:, 1:2] + 0.3 * RANDOM.normal(size=(N, 1)) + 10
+CLASS = RANDOM.permutation(np.arange(N) % 3)
+W = (np.arange(N) % 3).astype(float)
+ALL, SOME, NONE = Freedom(True, True, True, True), Freedom(True, True), Freedom()
+
+jit = partial(jax.jit, static_argnums=0)
+
+
+def jittered(key, x, y):
+    return x + 0.01 * jax.random.normal(key, x.shape, x.dtype), y
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """Softmax regression of a user's own, by gradient steps, which says nothing of itself."""
+
+    steps: int = 40
+
+    def fit(self, key, x, y, w):
+        def step(_, weights):
+            return weights + 0.5 / jnp.sum(w) * x.T @ (w[:, None] * (y - self.predict(weights, x)))
+
+        x = jnp.where((w > 0)[:, None], x, 0)
+        return jax.lax.fori_loop(0, self.steps, step, jnp.zeros((x.shape[1], y.shape[1]), x.dtype))
+
+    def predict(self, weights, x):
+        return jax.nn.softmax(x @ weights, axis=1)
+
+
+def classes():
+    return Data(X, np.eye(3)[CLASS], tuple("abc"), "kind", "classification", tuple("pqr"))
+
+
+@pytest.mark.parametrize("how", ["delve", "standard"])
+def test_probabilities_of_a_classifier_of_ones_own_stay_probabilities(how):
+    plan = resample.k_fold(KEY, N, folds=3)
+    losses = assess(KEY, Normalised(Softmax(), how=how), classes(), plan, loss.cross_entropy, keep="predictions")
+    np.testing.assert_allclose(losses.predictions.sum(-1), 1, rtol=1e-5)  # single precision
+    assert losses.predictions.min() > 0
+    assert losses.apparent.max() < np.log(3)
+
+
+def test_targets_are_normalised_by_task_or_as_is_asked_for():
+    numbers = Data(X, Y, tuple("abc"))
+    inside = Normalised(Ensemble(Normalised(Softmax(), how="none")))
+    assert inside.for_data(numbers) == Normalised(Ensemble(Normalised(as_learner(Softmax()), how="none")))
+    decided = inside.for_data(classes())
+    assert (decided.targets, decided.base.base.targets) == ("unchanged", "unchanged")
+    assert decided.for_data(classes()) == decided
+    x, y, w = jnp.asarray(X), jnp.asarray(np.eye(3)[CLASS], jnp.float32), jnp.ones(N)
+
+    def units(learner):
+        return learner.fit(KEY, x, y, w)[3:]
+
+    for learner in (decided, Normalised(Mean(), targets="unchanged"), Normalised(Logistic(ridge=1.0))):
+        for unit, want in zip(units(learner), (0, 1), strict=True):
+            np.testing.assert_array_equal(unit, want)
+    for learner in (Normalised(Mean()), Normalised(Mean(), targets="normalised").for_data(classes())):
+        assert units(learner)[1][0] != 1
+
+
+# Starts, saved networks, and what was made small
+
+STILL = Descent(MLP((2,)), steps=2, saves=(1, 2), rate=1e-30)
+"""Stays where it begins."""
+CHANGING = {
+    "normalised": Normalised,
+    "scaled": Scaled,
+    "augmented": partial(Augmented, augment=jittered),
+    "all": lambda base: Normalised(Scaled(Augmented(base, augment=jittered))),
+}
+
+
+def arrays(dtype=np.float32):
+    return tuple(jnp.asarray(values, dtype) for values in (X, Y, W))
+
+
+@jit
+def path_and_ends(learner, x, y, w, start):
+    """Saved networks and the last one, of trainings from a random and from a given start."""
+    return (
+        (learner.path(KEY, x, y, w), learner.fit(KEY, x, y, w)),
+        (learner.path(KEY, x, y, w, start=start), learner.fit_from(start, KEY, x, y, w)),
+    )
+
+
+def innermost(learner, params):
+    while isinstance(learner, learn.wrap.wrapper.Changing):
+        learner, params = learner.inside, learner.inside_of(params)
+    return params.params
+
+
+def same(a, b):
+    jax.tree.map(np.testing.assert_array_equal, a, b)
+
+
+@pytest.mark.parametrize("wrapped", CHANGING)
+def test_starts_and_saved_networks_pass_through(wrapped):
+    learner = CHANGING[wrapped](STILL)
+    assert learner.saves_networks
+    x, y, w = arrays()
+    start = jax.tree.map(lambda a: a + 1, STILL.init(jax.random.key(7), x, y))
+    for path, end in path_and_ends(learner, x, y, w, start):
+        same(jax.tree.map(lambda a: a[-1], path), end)
+    same(innermost(learner, end), start)
+
+
+@pytest.mark.parametrize("start", [False, True])
+def test_starts_of_members_pass_through(start):
+    """Those of an ensemble, of members stopped early, and the first of these for the refit."""
+    x, y, w = arrays()
+    starts = jax.vmap(lambda key: STILL.init(key, x, y))(jax.random.split(jax.random.key(7), 2)) if start else None
+    learners = (Ensemble(STILL, members=2), EarlyStopped(STILL, folds=2), EarlyStopped(STILL, folds=2, refit=True))
+    members, stopped, again = (
+        jit(lambda learner: learner.fit_from(starts, KEY, x, y, w))(learner) for learner in learners
+    )
+    if start:
+        same(members.params, starts)
+        same(stopped.members.params, starts)
+        same(again.members.params, jax.tree.map(lambda a: a[:1], starts))
+    else:
+        np.testing.assert_array_equal(stopped.errors, again.errors)
+        assert not np.array_equal(members.params["output"]["kernel"][0], members.params["output"]["kernel"][1])
+
+
+@pytest.mark.parametrize("wrapped", ["normalised", "scaled"])
+def test_what_was_made_small_passes_through(wrapped):
+    """At its own parameters it is the energy of the network inside, on the cases as it sees them."""
+    learner = CHANGING[wrapped](Conjugate(MLP((2,), init="lecun"), steps=2, penalty=learn.L2(0.3)))
+
+    @jax.jit
+    def both(x, y, w):
+        trained = learner.fit(KEY, x, y, w)
+        free, rebuild, cost = learner.minimised(trained)
+        cases = learn.network.iterative.prepare(
+            learner.inputs_inside(trained, x), learner.targets_inside(trained, y), w
+        )
+        losses, penalty = cost(free, x, y)
+        return jnp.sum(w * losses) + penalty, learner.base.energy(free, cases), learner.predict(rebuild(free), x)
+
+    with jax.enable_x64(True):
+        x, y, w = arrays(np.float64)
+        total, energy, predicted = both(x, y, w)
+        assert total == pytest.approx(float(energy), rel=1e-12)
+        np.testing.assert_allclose(predicted, learner.predict(learner.fit(KEY, x, y, w), x), rtol=1e-12)
+
+
+def test_copies_cannot_be_named_after_training():
+    with pytest.raises(
+        ValueError, match=r"whose training cases are those of the data, got Augmented.*; resample it, or"
+    ):
+        Augmented(STILL, augment=jittered).minimised(jnp.zeros(3))
+
+
+# What learners say of themselves
+
+
+@dataclass(frozen=True, repr=False)
+class Silent(Value):
+    """A learner of a user's own."""
+
+    def fit(self, key, x, y, w):
+        return jnp.zeros(1)
+
+    def predict(self, params, x):
+        return x[:, :1]
+
+
+SAYS = [
+    (LeastSquares(), "numbers", NONE, True),
+    (Mean(), "means", ALL, False),
+    (Neighbours(), "means", Freedom(x_shift=True, y_shift=True), False),
+    (Logistic(), "probabilities", NONE, True),
+    (Descent(), "numbers", NONE, False),
+    (Descent(objective="huber"), "numbers", NONE, False),
+    (Descent(objective="hinge"), "scores", NONE, False),
+    (Conjugate(objective="softmax_cross_entropy"), "probabilities", NONE, False),
+    (Normalised(Neighbours()), "means", ALL, False),
+    (Normalised(LeastSquares()), "numbers", ALL, True),
+    (Normalised(Logistic()), "probabilities", SOME, True),
+    (Normalised(Descent(objective="hinge"), how="standard"), "scores", SOME, False),
+    (Normalised(Descent(), how="none"), "numbers", NONE, False),
+    (Normalised(Mean(), targets="unchanged"), "means", ALL, False),
+    (Normalised(Descent(), targets="unchanged"), "numbers", SOME, False),
+    (Normalised(Silent()), "anything", ALL, False),
+    (Ensemble(Normalised(Descent())), "numbers", ALL, False),
+    (EarlyStopped(Normalised(Descent())), "numbers", ALL._replace(y_scale=False), False),
+    (EarlyStopped(Normalised(Descent()), loss=lambda y, p: y[:, 0]), "numbers", SOME, False),
+    (Normalised(EarlyStopped(Descent())), "numbers", ALL, False),
+    (Scaled(Normalised(Descent())), "numbers", Freedom(y_scale=True), False),
+    (Augmented(Normalised(Neighbours()), augment=jittered), "means", NONE, False),
+]
+
+
+@pytest.mark.parametrize(("learner", "predicts", "freedom", "precise"), SAYS, ids=lambda value: str(value)[:60])
+def test_what_learners_say_of_themselves(learner, predicts, freedom, precise):
+    assert learner.predicts == predicts
+    assert learner.freedom == freedom
+    assert learner.precise == precise
+
+
+def test_inputs_that_must_come_as_they_are_pass_through():
+    inside = Descent(PerTask(MLP((2,)), 2, column=1))
+    for learner in (Normalised(inside), Ensemble(EarlyStopped(Augmented(Scaled(inside), augment=jittered)))):
+        assert learner.raw_inputs == (1,)
+
+
+# Units
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-30, 0.1, 1.0, 3.0, 4.0, 1e30, np.inf, np.nan])
+def test_binary_units(value, dtype):
+    unit = float(binary_unit(jnp.asarray(value, dtype)))
+    if not np.isfinite(value) or value == 0:
+        assert unit == 1
+    else:
+        assert np.frexp(unit)[0] == 0.5
+        assert unit <= dtype.type(value) < 2 * unit
+
+
+UNIT = 2.0**-90
+"""Squares of numbers in this unit vanish in single precision."""
+
+
+@pytest.mark.parametrize("unit", [UNIT, 1 / UNIT])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        Neighbours(),
+        Neighbours(3),
+        EarlyStopped(Normalised(Descent(MLP((2,)), steps=20)), folds=2),
+        EarlyStopped(Normalised(Descent(MLP((2,)), steps=20), how="standard"), folds=2, loss=loss.absolute),
+        Normalised(LeastSquares(), how="standard"),
+        LeastSquares(),
+    ],
+    ids=repr,
+)
+def test_extreme_units_change_no_digit_of_what_is_learned(learner, unit):
+    """In single precision; a power of two changes no digit of the data either."""
+    x, y, w = arrays()
+
+    @jit
+    def predicted(learner, x, y):
+        return learner.predict(learner.fit(KEY, x, y, w), x)
+
+    want = predicted(learner, x, y)
+    assert np.ptp(want) > 0.01
+    np.testing.assert_array_equal(predicted(learner, x * unit, y * unit), want * unit)
+
+
+@pytest.mark.parametrize("how", ["delve", "standard", "none"])
+def test_rows_that_share_their_cases_get_the_fits_of_each(how):
+    """Odd and even numbers of cases, weights of 2, ties, and a row in which a column is constant."""
+    random = np.random.default_rng(1)
+    learner = Normalised(LeastSquares(), how=how)
+    x, w = np.round(X * 2) / 2, random.integers(0, 3, (6, N)).astype(float)
+    x[:, 2] = random.normal(size=N)
+    x[w[5] > 0, 2] = 7
+    assert learner.shares_rows
+    with jax.enable_x64(True):
+        together, trusted = jit(lambda learner, *rest: learner.fit_rows(jax.random.split(KEY, 6), *rest, None))(
+            learner, x, Y, w
+        )
+        each = jit(lambda learner, x, y, w: jax.vmap(lambda row: learner.fit(KEY, x, y, row))(w))(learner, x, Y, w)
+    assert trusted.tolist() == [True] * 5 + [False]
+    assert learner.failure(jax.tree.map(lambda a: a[5], each)) == 1
+    for a, b in zip(jax.tree.leaves(together), jax.tree.leaves(each), strict=True):
+        np.testing.assert_allclose(a[:5], b[:5], rtol=1e-10, atol=1e-10)  # sums of the same terms in another order
+    if how == "delve":
+        np.testing.assert_array_equal(together.x_centre, each.x_centre)
+
+
+@pytest.mark.parametrize("inside", [LeastSquares(ridge=1.0), LeastSquares(intercept=False), Mean(), Neighbours()])
+def test_rows_whose_fits_depend_on_units_are_not_shared(inside):
+    assert not Normalised(inside).shares_rows
+
+
+# Random numbers
+
+
+def test_streams_are_named():
+    names = ["batch", "layers", "noise", "a"]
+    drawn = [tuple(np.asarray(jax.random.key_data(stream(KEY, name)))) for name in names]
+    few = [tuple(data) for data in np.asarray(jax.random.key_data(jax.random.split(KEY, 64)))]
+    assert len({*drawn, *few}) == len(drawn) + len(few)
+
+
+def test_batches_and_noise_draw_from_different_streams(monkeypatch):
+    """None of their keys is another's, or one that another is split into, in any iteration and layer."""
+    batches, layers = [], []
+    randint, normal, bernoulli = jax.random.randint, nets._normal_of_cases, jax.random.bernoulli
+
+    def recorded(function, keys):
+        def called(key, *arguments):
+            keys.append(key)
+            return function(key, *arguments)
+
+        return called
+
+    monkeypatch.setattr(jax.random, "randint", recorded(randint, batches))
+    monkeypatch.setattr(nets, "_normal_of_cases", recorded(normal, layers))
+    monkeypatch.setattr(jax.random, "bernoulli", recorded(bernoulli, layers))
+    learner = Descent(MLP((2,), noise=(0.1, 0.1), dropout=(0.1, 0.1)), batch=5, steps=2)
+    with jax.disable_jit():
+        learner.fit(KEY, *arrays()[:2], jnp.ones(N, jnp.float32))
+    families = [
+        {tuple(np.ravel(jax.random.key_data(member))) for member in (key, *jax.random.split(key, 3))}
+        for key in (*batches, *layers)
+    ]
+    assert (len(batches), len(layers)) == (2, 8)
+    assert len(set.union(*families)) == sum(map(len, families))
