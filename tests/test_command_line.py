@@ -3,6 +3,9 @@
 import json
 import os
 import re
+import shutil
+from dataclasses import replace
+from datetime import datetime
 
 import jax
 import matplotlib.pyplot as plt
@@ -85,7 +88,9 @@ def refused(capsys, arguments):
 def test_by_default_it_compares_a_line_with_the_mean_on_the_diabetes_data(folder, capsys):
     assert main(["assess", *FEW]) == 0
     printed, trouble = capsys.readouterr()
-    assert printed.startswith("diabetes: 442 cases, 10 inputs, target 'disease progression after one year'\n")
+    assert printed.startswith(
+        "diabetes: 442 cases, 10 inputs, target 'disease progression after one year': regression\n"
+    )
     for part in (
         "12 resamplings, resample.leave_out(jax.random.key(0), 442, fraction=0.1, resamples=12)",
         "G of Mean() minus G of LeastSquares()",
@@ -100,7 +105,8 @@ def test_by_default_it_compares_a_line_with_the_mean_on_the_diabetes_data(folder
     assert (out / "report.txt").read_text().strip() in printed
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["learners"] == {"losses-1.npz": "LeastSquares()", "losses-2.npz": "Mean()"}
-    assert (manifest["data"], manifest["seed"], manifest["loss"]) == ("diabetes", 0, "squared")
+    assert [manifest[name] for name in ("data", "task", "seed", "loss")] == ["diabetes", "regression", 0, "squared"]
+    assert "missing" not in manifest
     line, mean = (store.load(out / name) for name in manifest["learners"])
     assert (line.learner, mean.learner) == ("LeastSquares()", "Mean()")
     assert line.g.mean() < mean.g.mean()
@@ -127,7 +133,7 @@ def test_a_file_of_ones_own(csv, folder, capsys):
         *FEW,
     ]
     assert main([*command, "--out", "results/first"]) == 0
-    assert capsys.readouterr().out.startswith("prices: 24 cases, 3 inputs, target 'price'\n")
+    assert capsys.readouterr().out.startswith("prices: 24 cases, 3 inputs, target 'price': regression\n")
     assert names(folder / "results" / "first") == FILES
     assert names(folder / "results") == ["first"]
     losses = store.load(folder / "results" / "first" / "losses-2.npz")
@@ -153,10 +159,28 @@ def test_the_training_does_not_draw_from_the_key_of_the_splits(csv, monkeypatch)
 
 def test_a_target_of_words_makes_a_classification(csv, folder, capsys):
     assert main(["assess", "kinds.csv", "--target", "kind", "--out", "out", *FEW]) == 0
-    assert "kinds: 24 cases, 3 inputs, target 'kind' (2 classes)" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "kinds: 24 cases, 3 inputs, target 'kind': classification, 2 classes: cheap, dear\n" in printed
     # one column of zeros and ones per class: the mean predicts the shares of the classes, and Brier's score is about 2
     # * 0.5 * 0.5
     assert store.load(folder / "out" / "losses-2.npz").g.mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_classes_written_as_numbers_must_be_said_to_be_some(csv, folder, capsys):
+    """Taken for numbers, 0, 1 and 2 would have an error of their own for zero_one: its border is at 0.5."""
+    csv.drop(columns=["kind", "price"]).assign(kind=np.arange(24) % 3).to_csv("codes.csv", index=False)
+    codes = ["assess", "codes.csv", "--target", "kind", "--learner", "mean", "--loss", "zero_one", *FEW]
+    message = refused(capsys, [*codes, "--out", "none"])
+    assert (
+        "codes.csv: expected task='classification' or task='regression' for 'kind', a target of 3 different whole "
+        "numbers (0, 1, 2), got neither; say which is meant (on the command line with --task)" in message
+    )
+    assert main([*codes, "--task", "classification", "--out", "classes"]) == 0
+    assert "target 'kind': classification, 3 classes: 0, 1, 2\n" in capsys.readouterr().out
+    # Of three classes of 8 cases the mean of 21 predicts the most frequent, which is the rarest of the others.
+    assert store.load(folder / "classes" / "losses-1.npz").g.mean() > 0.6
+    assert main([*codes[:-4], "--task", "regression", *FEW, "--out", "numbers"]) == 0
+    assert "target 'kind': regression\n" in capsys.readouterr().out
 
 
 SCHEMES = {
@@ -213,7 +237,8 @@ def test_failed_fits_are_counted_explained_and_saved(order, fragile, folder, cap
     assert "1 of 12 trainings of LeastSquares() failed" in printed
     assert "the inputs of its training cases are linearly dependent" in printed
     assert "call again with --drop-failed to leave them out" in printed
-    assert names(folder / "out") == ["losses-1.npz", "losses-2.npz", "manifest.json"]
+    assert names(folder / "out") == FILES
+    assert pd.read_csv(folder / "out" / "summary.csv")["learner"].tolist() == ["Mean()"], "the one that went well"
     linear, mean = (store.load(folder / "out" / f"losses-{order.index(name) + 1}.npz") for name in ("linear", "mean"))
     assert linear.failed.tolist() == [row == 5 for row in range(12)]
     assert not mean.failed.any()
@@ -274,6 +299,18 @@ REFUSED = {
         [*PRICES, "--out", "folder"],
         "expected a new folder for the results, got folder, which exists; choose another with --out",
     ),
+    "existing file": (
+        [*PRICES, "--out", "prices.csv"],
+        "expected a new folder for the results, got prices.csv, which exists; choose another with --out",
+    ),
+    "folder in a file": (
+        [*PRICES, "--out", "prices.csv/results"],
+        r"expected a place that can be written, got prices.csv/results \((File exists|Not a directory)\); make",
+    ),
+    "folder where none can be": (
+        [*PRICES, "--out", "/proc/results"],
+        r"expected a place that can be written, got /proc/results \(.*\); make its folder, free space, or choose another",
+    ),
     "fraction": ([*PRICES, "--fraction", "25"], "expected a fraction between 0 and 1, got 25.0"),
     "too few training cases": (
         [*PRICES, "--fraction", "0.9", *FEW],
@@ -283,7 +320,34 @@ REFUSED = {
         [*PRICES, "--fraction", "0.01", *FEW, "--resamples", "25"],
         r"expected at most C\(24, 1\) = 24 different splits of 24 cases, got 25",
     ),
-    "seed beyond 64 bits": ([*PRICES, "--seed", "99999999999999999999"], "too large"),
+    "seed beyond 64 bits": (
+        [*PRICES, "--seed", "99999999999999999999"],
+        r"expected --seed to be a whole number from 0 to 4294967294 \(the training takes the next\), got 9999999999",
+    ),
+    "seed beyond 32 bits": ([*PRICES, "--seed", "4294967296"], "from 0 to 4294967294 .*, got 4294967296"),
+    "seed whose next is beyond 32 bits": ([*PRICES, "--seed", "4294967295"], "from 0 to 4294967294 .*, got 4294967295"),
+    "negative seed": ([*PRICES, "--seed=-1"], "from 0 to 4294967294 .*, got -1"),
+    "one training set": ([*PRICES, "--resamples", "1"], "expected at least 2 training sets, got 1; ask for more"),
+    "task of built-in data": (
+        ["assess", "wine", "--task", "classification"],
+        "expected --task with a file only, got the built-in data 'wine'; leave --task out",
+    ),
+    "a learner with stars": (
+        [*PRICES, "--learner", "LeastSquares(**{'ridge': 1000.0})"],
+        r"where LeastSquares has \*\*{'ridge': 1000.0} for arguments; write each of them as name=value",
+    ),
+    "a name twice in the header": (
+        ["assess", "twice.csv", "--target", "price"],
+        "twice.csv: expected a header with different names, got price more than once; rename the columns",
+    ),
+    "a copy of the target": (
+        ["assess", "copy.csv", "--target", "price"],
+        "copy.csv: expected inputs that do not hold the target, got 'cost', which equals 'price' in every row; leave it",
+    ),
+    "memory": (
+        [*PRICES, "--scheme", "bootstrap", "--resamples", "1000000000000"],
+        "expected a plan of 1000000000000 rows and 24 cases to fit into memory, got 96,000,000,000,000 bytes where",
+    ),
     "more folds than cases": (
         [*PRICES, "--scheme", "k-fold", "--folds", "25"],
         "expected folds to be a whole number from 2 to 24",
@@ -298,6 +362,9 @@ def test_what_is_not_as_expected_is_one_line_and_leaves_nothing(case, csv, folde
     frame = csv.drop(columns="kind").astype({"age": object})
     frame.assign(age=frame["age"].where(frame.index != 3, "about 4")).to_csv(folder / "spoiled.csv", index=False)
     frame.assign(age=frame["age"].where(~frame.index.isin([3, 8]))).to_csv(folder / "holes.csv", index=False)
+    csv.drop(columns="kind").assign(cost=csv["price"]).to_csv(folder / "copy.csv", index=False)
+    copied = (folder / "copy.csv").read_text()
+    (folder / "twice.csv").write_text(copied.replace("cost", "price", 1))
     before = names(folder)
     arguments, message = REFUSED[case]
     assert re.search(message, refused(capsys, arguments))
@@ -333,20 +400,191 @@ def test_help_and_version_end_well(option, part, capsys):
     assert part in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("trouble", "code", "message"),
-    [
-        (OSError("no space left on device"), 2, "jaxgen: no space left on device\n"),
-        (KeyboardInterrupt(), 130, "jaxgen: stopped; what was not complete was not saved\n"),
-    ],
-    ids=["disk", "user"],
-)
-def test_a_run_that_ends_early_leaves_no_part_of_a_folder(trouble, code, message, csv, folder, capsys, monkeypatch):
-    def end(*arguments, **options):
-        raise trouble
+# What is kept, whatever happens
 
+
+class Fails:
+    """Stands in for the engine: trains the mean, and does something else for every other learner."""
+
+    def __init__(self, monkeypatch, do):
+        self.engine, self.do, self.asked = command.assess, do, []
+        monkeypatch.setattr(command, "assess", self)
+
+    def __call__(self, key, learner, *arguments):
+        self.asked.append(repr(learner))
+        return self.engine(key, learner, *arguments) if repr(learner) == "Mean()" else self.do(key, learner, *arguments)
+
+
+def raises(error):
+    def do(*arguments, **options):
+        raise error
+
+    return do
+
+
+TWO = [*PRICES, "--learner", "mean", "--learner", "linear", "--out", "out", *FEW]
+SWAPPED = [*PRICES, "--learner", "linear", "--learner", "mean", "--out", "out", *FEW]
+RAISED = {
+    "a sentence": (
+        ValueError("expected less, got more; do so"),
+        r"jaxgen: LeastSquares\(\): expected less, got more; do so",
+    ),
+    "another error": (
+        RuntimeError("INTERNAL: device lost\nmore lines"),
+        r"jaxgen: LeastSquares\(\): expected the command to end well, got RuntimeError: INTERNAL: device lost in "
+        r".*test_command_line.py, line \d+; correct it there, or report it",
+    ),
+    "memory": (MemoryError(), r"jaxgen: LeastSquares\(\): expected the command to end well, got MemoryError in .*"),
+}
+
+
+@pytest.mark.parametrize("words", [TWO, SWAPPED], ids=["last", "first"])
+@pytest.mark.parametrize("case", RAISED)
+def test_a_learner_that_raises_does_not_lose_the_others(case, words, csv, folder, capsys, monkeypatch):
+    error, message = RAISED[case]
+    Fails(monkeypatch, raises(error))
+    assert main(words) == 1
+    printed, trouble = capsys.readouterr()
+    assert re.fullmatch(message, trouble.strip())
+    number = 1 if words is TWO else 2
+    assert names(folder / "out") == sorted({*FILES} - {f"losses-{3 - number}.npz"})
+    assert store.load(folder / "out" / f"losses-{number}.npz").learner == "Mean()"
+    manifest = json.loads((folder / "out" / "manifest.json").read_text())
+    assert manifest["learners"] == {f"losses-{number}.npz": "Mean()"}
+    assert list(manifest["missing"]) == ["LeastSquares()"]
+    assert "Mean()" in printed
+
+
+def test_learners_that_all_raise_leave_no_folder(csv, folder, capsys, monkeypatch):
+    Fails(monkeypatch, raises(ValueError("expected less, got more; do so")))
     before = names(folder)
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", end)  # the last thing written
-    assert main([*PRICES, "--learner", "mean", "--out", "out", *FEW]) == code
-    assert capsys.readouterr().err == message
+    words = [*PRICES, "--learner", "linear", "--out", "out", *FEW]
+    assert "LeastSquares(): expected less, got more" in refused(capsys, words)
     assert names(folder) == before
+
+
+def test_a_learner_that_fails_in_every_row_does_not_lose_the_others(csv, folder, capsys, monkeypatch):
+    def all_fail(key, learner, data, plan, loss):
+        losses = engine.engine(key, learner, data, plan, loss)
+        return replace(losses, failure=np.ones(losses.resamples, np.uint8))
+
+    engine = Fails(monkeypatch, all_fail)
+    for extra in ([], ["--drop-failed"]):
+        out = f"out{len(extra)}"
+        assert main([*TWO, *extra, "--out", out]) == 1
+        printed = capsys.readouterr().out
+        assert "12 of 12 trainings of LeastSquares() failed: its loss is not finite" in printed
+        assert "call again with --drop-failed" not in printed
+        assert names(folder / out) == FILES
+        assert pd.read_csv(folder / out / "summary.csv")["learner"].tolist() == ["Mean()"]
+
+
+def test_learners_that_fail_in_different_rows_leave_no_row_to_compare(csv, folder, capsys, monkeypatch):
+    def half(key, learner, data, plan, loss):
+        losses = engine.engine(key, learner, data, plan, loss)
+        first = np.arange(losses.resamples) < 6
+        return replace(losses, failure=(first if "ridge" in repr(learner) else ~first).astype(np.uint8))
+
+    engine = Fails(monkeypatch, half)
+    words = [*PRICES, "--learner", "linear", "--learner", "LeastSquares(ridge=1.0)", "--out", "out", *FEW]
+    assert main([*words, "--drop-failed"]) == 1
+    assert "no resampling is left on which all learners were trained" in capsys.readouterr().out
+    assert names(folder / "out") == ["losses-1.npz", "losses-2.npz", "manifest.json"]
+
+
+def test_a_user_who_stops_keeps_what_was_trained(csv, folder, capsys, monkeypatch):
+    Fails(monkeypatch, raises(KeyboardInterrupt()))
+    assert main(TWO) == 130
+    assert capsys.readouterr().err == (
+        f"jaxgen: stopped; the losses of 1 of 2 learners are saved in out{os.sep}: losses-1.npz, manifest.json\n"
+    )
+    assert store.load(folder / "out" / "losses-1.npz").learner == "Mean()"
+    before = names(folder)
+    assert main([*SWAPPED, "--out", "other"]) == 130
+    assert capsys.readouterr().err == "jaxgen: stopped; what was not complete was not saved\n"
+    assert names(folder) == before
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["losses", "figure"])
+def test_results_go_elsewhere_if_the_folder_can_no_longer_be_written(late, csv, folder, capsys, monkeypatch):
+    """A disk that is full once the training is over, and a folder that is gone."""
+    monkeypatch.setattr("tempfile.tempdir", str(folder / "temporary"))
+    (folder / "temporary").mkdir()
+    name, original = ("matplotlib.figure.Figure.savefig", None) if late else ("jaxgen.store.write", store.write)
+
+    def full(*arguments, **options):
+        if "temporary" in str(arguments[1] if late else arguments[0]):
+            return original(*arguments, **options) if original else arguments[1].touch()
+        raise OSError(28, "No space left on device", "out")
+
+    monkeypatch.setattr(name, full)
+    assert main(TWO) == 1
+    printed, trouble = capsys.readouterr()
+    (elsewhere,) = (folder / "temporary").iterdir()
+    assert "No space left on device" in trouble
+    assert f"jaxgen: the results go to {elsewhere} instead\n" in trouble
+    assert f"saved in {elsewhere}{os.sep}" in printed
+    assert {"losses-1.npz", "losses-2.npz", "manifest.json"} <= set(names(elsewhere))
+    assert store.load(elsewhere / "losses-2.npz").learner == "LeastSquares()"
+    assert "Mean() minus" in printed or "minus G of Mean()" in printed
+
+
+def test_a_folder_that_vanishes_loses_nothing(csv, folder, capsys, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    engine = Fails(monkeypatch, lambda *arguments: (shutil.rmtree(folder / "out"), engine.engine(*arguments))[1])
+    assert main(TWO) == 1
+    trouble = capsys.readouterr().err
+    (elsewhere,) = folder.glob("jaxgen-*")
+    assert f"the results go to {elsewhere} instead" in trouble
+    assert names(elsewhere) == FILES
+
+
+def test_nowhere_to_write_still_prints_the_report(csv, folder, capsys, monkeypatch):
+    monkeypatch.setattr("jaxgen.store.write", raises(OSError(28, "No space left on device")))
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    assert main(TWO) == 1
+    printed, trouble = capsys.readouterr()
+    assert "LeastSquares()" in printed
+    assert "not all could be saved; what could is in out" in printed
+    assert trouble.count("No space left on device") == 3, "in the folder, the temporary and the working one"
+    assert not list(folder.glob("jaxgen-*"))
+
+
+def test_a_figure_that_cannot_be_drawn_does_not_lose_the_rest(csv, folder, capsys, monkeypatch):
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", raises(ValueError("array must not contain infs or NaNs")))
+    assert main(TWO) == 1
+    printed, trouble = capsys.readouterr()
+    assert "jaxgen: no figure: expected the command to end well, got ValueError: array must not contain infs" in trouble
+    assert names(folder / "out") == sorted({*FILES} - {"distribution.png"})
+    assert "saved in out" in printed
+
+
+def test_the_folder_is_looked_at_before_the_work(csv, folder, capsys, monkeypatch):
+    engine = Fails(monkeypatch, raises(AssertionError("trained")))
+    monkeypatch.setattr("pathlib.Path.write_bytes", raises(OSError(28, "No space left on device")))
+    assert "got out (No space left on device)" in refused(capsys, TWO)
+    assert engine.asked == []
+    assert "out" not in names(folder)
+
+
+def test_of_two_commands_with_one_folder_the_second_is_refused_before_its_work(csv, folder, capsys, monkeypatch):
+    answers = []
+    engine = Fails(monkeypatch, lambda *arguments: (answers.append(main(TWO)), engine.engine(*arguments))[1])
+    assert main(SWAPPED) == 0
+    assert answers == [2]
+    assert engine.asked == ["LeastSquares()", "Mean()"], "those of the first command"
+    assert "expected a new folder for the results, got out, which exists" in capsys.readouterr().err
+    assert names(folder / "out") == FILES
+
+
+def test_runs_of_one_second_get_names_of_their_own(csv, folder, capsys, monkeypatch):
+    class Clock:
+        @staticmethod
+        def now():
+            return datetime(2020, 1, 2, 3, 4, 5)
+
+    monkeypatch.setattr(command, "datetime", Clock)
+    for _ in range(2):
+        assert main([*PRICES, "--learner", "mean", *FEW]) == 0
+    assert names(folder / "jaxgen-runs") == ["prices-20200102-030405", "prices-20200102-030405-2"]
+    assert f"saved in jaxgen-runs{os.sep}prices-20200102-030405-2{os.sep}" in capsys.readouterr().out

@@ -5,12 +5,16 @@ from datetime import datetime
 from pathlib import Path
 
 from jaxgen import datasets, loss
+from jaxgen.cli.streams import say
 from jaxgen.delve import report
 from jaxgen.delve.archive import Archive
 from jaxgen.delve.files import read_data
-from jaxgen.delve.methods import METHODS, method
+from jaxgen.delve.methods import METHODS, Method, method
 from jaxgen.delve.prototask import FAMILIES, SIZES, Prototask, simulated
 from jaxgen.delve.tasks import run
+from jaxgen.types.data import TASKS
+from jaxgen.types.keys import MOST_SEED
+from jaxgen.types.numbers import first_line, require
 
 _EPILOG = """examples:
   jaxgen delve run --family kin --inputs 8 --methods mlp-bgd-1,mlp-bgd-2 --out results
@@ -24,7 +28,8 @@ _EPILOG = """examples:
   jaxgen delve merge results others
       adds the results of another archive
 
-exit codes: 0 done, 1 some instances failed (all results are stored), 2 the input or the command was not as expected"""
+exit codes: 0 done, 1 some instances failed (all results are stored), 2 the input or the command was not as expected,
+130 stopped by the user (what was finished is stored; the same command goes on from there)"""
 LOSSES = {each.__name__: each for each in (loss.squared, loss.absolute, loss.zero_one)}
 
 
@@ -115,6 +120,12 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", metavar="NAME", help="the column of FILE to predict (DELVE files: the last by default)"
     )
+    parser.add_argument(
+        "--task",
+        choices=TASKS,
+        help="FILE: what the target is (default: classes if it is of texts, else numbers; must be said for few "
+        "different whole numbers, which may be either)",
+    )
     parser.add_argument("--name", help="of the prototask of FILE (default: the file's name)")
     parser.add_argument(
         "--test-cases", type=int, metavar="T", help="FILE: so many cases, the first ones, are for tests (default: half)"
@@ -147,37 +158,44 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    methods = [method(text) for text in options.methods]
+    require("--seed", options.seed, 0, MOST_SEED)
+    require("--data-seed", options.data_seed, 0, MOST_SEED)
+    methods = [_method(text) for text in options.methods]
     prototasks = _prototasks(options)
-    archive = run(
-        options.out,
-        prototasks,
-        methods,
-        options.sizes,
-        options.seed,
-        LOSSES[options.loss],
-        say=lambda line: print(line, flush=True),
-    )
-    print(f"saved in {archive.path}; compare with: jaxgen delve report {archive.path}")
+    archive = run(options.out, prototasks, methods, options.sizes, options.seed, LOSSES[options.loss], say=say)
+    say(f"saved in {archive.path}; compare with: jaxgen delve report {archive.path}")
     results = [
-        archive.losses(task.name, size, one.name) for task in prototasks for size in task.sizes for one in methods
+        archive.losses(task.name, size, each.name) for task in prototasks for size in task.sizes for each in methods
     ]
     return 1 if any(losses.failed.any() for losses in results) else 0
+
+
+def _method(text: str) -> Method:
+    """The method that a text names, whatever the module that it is in does when it is imported."""
+    try:
+        return method(text)
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ValueError) and str(error).startswith("expected "):
+            raise
+        raise ValueError(
+            f"expected a method of your own as module:name, got {text}, whose module does not run "
+            f"({first_line(error)}); correct the module"
+        ) from None
 
 
 def _report(options: argparse.Namespace) -> int:
     archive = Archive.open(options.archive)
     out = options.out or Path("jaxgen-runs") / f"delve-{datetime.now():%Y%m%d-%H%M%S}"
     report.write_report(archive, out, options.methods, options.prototasks, options.holm)
-    print((out / "report.txt").read_text())
-    print(f"saved in {out}: " + ", ".join(sorted(path.name for path in out.iterdir())))
+    say((out / "report.txt").read_text())
+    say(f"saved in {out}: " + ", ".join(sorted(path.name for path in out.iterdir())))
     return 0
 
 
 def _merge(options: argparse.Namespace) -> int:
     archive, other = Archive.open(options.archive), Archive.open(options.other)
     new = archive.merge(other)
-    print("\n".join([*new, f"{len(new)} files added to {archive.path}"]))
+    say("\n".join([*new, f"{len(new)} files added to {archive.path}"]))
     return 0
 
 
@@ -191,11 +209,11 @@ def _prototasks(options: argparse.Namespace) -> list[Prototask]:
         ]
     name = options.file.name
     if name.removesuffix(".gz").endswith(".data"):
-        data = read_data(options.file, target=options.target)
+        data = read_data(options.file, target=options.target, task=options.task)
     elif options.target is None:
         raise ValueError(f"expected --target with the column of {options.file} to predict, got none; name it")
     else:
-        data = datasets.read_csv(options.file, options.target)
+        data = datasets.read_csv(options.file, options.target, options.task)
     given = options.name or name.removesuffix(".gz").rsplit(".", 1)[0]
     return [
         Prototask(

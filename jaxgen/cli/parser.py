@@ -1,13 +1,16 @@
 """The command line: `jaxgen assess` and `jaxgen delve`."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
 import matplotlib
 
 from jaxgen.cli import assess, delve
+from jaxgen.cli.streams import complain, in_words, safe_streams
+
+_EPILOG = """exit codes: 0 done, 1 some trainings failed or something could not be saved (the rest is), 2 the input or the
+command was not as expected, 130 stopped by the user; `jaxgen COMMAND --help` says more"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -16,23 +19,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
       arguments: words after `jaxgen`; None takes those of the process.
     Returns:
-      Exit code: 0 done, 1 some fits failed, 2 the input or the command was not as expected.
+      Exit code: 0 done, 1 some fits failed or something could not be saved, 2 the input or the command was not as
+      expected, 130 stopped by the user.
     """
-    options = _parser().parse_args(arguments)
-    matplotlib.use("Agg")
-    try:
-        return options.do(options)
-    except (ValueError, TypeError, OverflowError, OSError, MemoryError) as trouble:
-        print(f"jaxgen: {trouble}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("jaxgen: stopped; what was not complete was not saved", file=sys.stderr)
-        return 130
+    with safe_streams():
+        options = _parser().parse_args(arguments)
+        matplotlib.use("Agg")
+        try:
+            return options.do(options)
+        except KeyboardInterrupt as stopped:
+            complain(str(stopped) or "stopped; what was not complete was not saved")
+            return 130
+        except Exception as trouble:  # also of code of the user's, which may raise anything: one sentence, no traceback
+            complain(in_words(trouble))
+            return 2
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="jaxgen", description="How well does a learning method generalize, and which of two is better?"
+        prog="jaxgen",
+        description="How well does a learning method generalize, and which of two is better?",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=version("jaxgen"))
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
