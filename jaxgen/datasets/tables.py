@@ -172,6 +172,11 @@ def _of_single_values(column: pd.Series) -> pd.Series:
                 f"expected numbers or texts, got {shown(value)} in column {column.name!r}, row {row}; "
                 "make one column of numbers or texts of each of its parts, or leave the column out"
             )
+        if isinstance(value, str) and "\0" in value:
+            raise ValueError(
+                f"expected numbers or texts, got {shown(value)} with a zero byte in column {column.name!r}, row {row}; "
+                "the file is damaged or no text, so fetch it again"
+            )
     return column
 
 
