@@ -183,7 +183,7 @@ TABLES = {  # content, options -> a part of the message
     "dollars": (text([f"${i + 100}" for i in range(30)]), {}, "such as '$100'"),
     "shares": (text([f"{i} %" for i in range(30)]), {}, "such as '0 %'"),
     "dates": (text(DAYS), {}, "got dates in column 'b'"),
-    "zero bytes": (text(["0\x001"] * 29 + ["1"]), {}, r"got '0\x001' with a zero byte in column 'b', row 0"),
+    "zero bytes": (text(["0\x001"] * 29 + ["1"]), {}, r"got '0\x001' in column 'b', row 0; it holds a zero byte"),
     "the header twice": (text(Y, header="a,y,y"), {}, "header with different names, got y more than once"),
     "the header twice, of inputs": (text(Y, header="a,a,y"), {}, "header with different names, got a more than once"),
     "the header twice, further down": (f"title\n{text(Y, header='y,b,y')}", {"header": 1}, "got y more than once"),

@@ -1,7 +1,7 @@
 """Checks that all readers share, and the messages that name the place of what is wrong."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -24,7 +24,8 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[$€£]? ?[-+]?[.,]?\d[\d .,'_]*([eE][-+]?\d+)? ?[%$€£]?|[-+]?(nan|inf|infinity)", re.IGNORECASE)
-_MOMENTS = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)
+MOMENTS = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)
+"""What a date or a time may be as an object."""
 
 
 @contextmanager
@@ -184,12 +185,22 @@ def is_number(value: Any) -> bool:
     return True
 
 
-def hold_dates(values: Sequence[Any]) -> bool:
+def share(values: Any, holds: Callable[[Any], bool]) -> float:
+    """The share of values for which something holds; it is asked once for each different value, of which texts have
+    few.
+    """
+    try:
+        code, levels = pd.factorize(np.asarray(values, dtype=object))
+    except TypeError:  # lists and the like
+        return sum(map(holds, values)) / len(values)
+    return float(np.array([holds(level) for level in levels], bool)[code].mean())
+
+
+def hold_dates(values: Any) -> bool:
     """Whether there is a date or time among objects, or more than half of them are texts that look like one."""
-    if any(isinstance(value, _MOMENTS) for value in values):
+    if share(values, lambda value: isinstance(value, MOMENTS)) > 0:
         return True
-    dates = sum(isinstance(value, str) and _DATE.fullmatch(value.strip()) is not None for value in values)
-    return dates > len(values) / 2
+    return share(values, lambda value: isinstance(value, str) and bool(_DATE.fullmatch(value.strip()))) > 0.5
 
 
 def looks_like_number(value: Any) -> bool:

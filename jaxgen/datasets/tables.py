@@ -19,6 +19,7 @@ from jaxgen.datasets.checks import (
     naming,
     plain,
     refuse_copy,
+    share,
     sorted_levels,
 )
 from jaxgen.datasets.files import read_table
@@ -149,7 +150,7 @@ def _complete(column: pd.Series) -> pd.Series:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column
     column = column.infer_objects()
-    if column.dtype.kind in "mM" or (not is_numeric_dtype(column) and hold_dates(column.tolist())):
+    if column.dtype.kind in "mM" or (not is_numeric_dtype(column) and hold_dates(column.to_numpy(dtype=object))):
         raise ValueError(
             f"expected numbers or texts, got dates in column {column.name!r}; "
             "convert them to numbers with a meaning (age in days, month), or leave the column out"
@@ -166,27 +167,29 @@ def _of_single_values(column: pd.Series) -> pd.Series:
     values = plain(column.to_numpy(dtype=object))
     if values.dtype.kind != "O":  # such as Decimals
         return pd.Series(values, name=column.name)
-    for row, value in enumerate(values):
-        if not isinstance(value, str | bool | np.bool_) and not is_number(value):
-            raise ValueError(
-                f"expected numbers or texts, got {shown(value)} in column {column.name!r}, row {row}; "
-                "make one column of numbers or texts of each of its parts, or leave the column out"
-            )
-        if isinstance(value, str) and "\0" in value:
-            raise ValueError(
-                f"expected numbers or texts, got {shown(value)} with a zero byte in column {column.name!r}, row {row}; "
-                "the file is damaged or no text, so fetch it again"
-            )
+    if share(values, _is_single) < 1:
+        row, value = next((row, value) for row, value in enumerate(values) if not _is_single(value))
+        advice = "make one column of numbers or texts of each of its parts, or leave the column out"
+        if isinstance(value, str):
+            advice = "it holds a zero byte, so the file is damaged or no text; fetch it again"
+        raise ValueError(
+            f"expected numbers or texts, got {shown(value)} in column {column.name!r}, row {row}; {advice}"
+        )
     return column
+
+
+def _is_single(value: Any) -> bool:
+    """Whether a value of a column is a text or a number."""
+    return "\0" not in value if isinstance(value, str) else isinstance(value, bool | np.bool_) or is_number(value)
 
 
 def _check_spoiled(column: pd.Series) -> None:
     """Refuses a column of numbers with a few texts among them, unless it is categorical."""
     if is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
         return
-    number = np.array([is_number(value) for value in column])
-    if number.mean() > 0.5 and not number.all():
-        row = int(np.argmin(number))
+    values = column.to_numpy(dtype=object)
+    if 0.5 < share(values, is_number) < 1:
+        row = next(row for row, value in enumerate(values) if not is_number(value))
         raise ValueError(
             f"expected numbers, as in most rows, got '{listed([column.iloc[row]])}' in column {column.name!r}, row "
             f"{row}: text where a number is needed; "
@@ -225,10 +228,10 @@ def _encoded(column: pd.Series) -> list[tuple[str, np.ndarray]]:
 
 def _check_no_numbers(values: np.ndarray, name: str) -> None:
     """Refuses a column [N] of texts most of which are numbers as people write them: their order would be lost."""
-    numbers = [value for value in values if looks_like_number(value)]
-    if len(numbers) > len(values) / 2:
+    if share(values, looks_like_number) > 0.5:
+        first = next(value for value in values if looks_like_number(value))
         raise ValueError(
             f"expected numbers or texts, got numbers written as texts in column {name!r}, such as "
-            f"'{listed(numbers[:1])}'; convert them (decimal=',', thousands='.', astype(float)), or make the column "
+            f"'{listed([first])}'; convert them (decimal=',', thousands='.', astype(float)), or make the column "
             "categorical (dtype 'category') if they are codes"
         )

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from jaxgen.datasets.checks import check_unlike, hold_dates, is_number, listed, looks_like_number, sorted_levels
+from jaxgen.datasets.checks import (
+    MOMENTS,
+    check_unlike,
+    hold_dates,
+    is_number,
+    listed,
+    looks_like_number,
+    share,
+    sorted_levels,
+)
 
 FEW = 20
 """So many different whole numbers at most may be classes as well as counts: as many classes as any data may have."""
@@ -83,18 +92,22 @@ def _check_texts(y: np.ndarray, target: str) -> None:
     rather than classes.
     """
     words = [value for value in y.ravel().tolist() if isinstance(value, str)]
-    numbers = [word for word in words if looks_like_number(word) and not _is_short_number(word)]
-    if len(numbers) > len(words) / 2 or hold_dates(words):
-        what, first = ("numbers", numbers[0]) if len(numbers) > len(words) / 2 else ("dates", words[0])
+    if not words:
+        return
+    numbers = share(words, _is_measured) > 0.5
+    if numbers or hold_dates(words):
+        first = next(word for word in words if not numbers or _is_measured(word))
         raise ValueError(
-            f"expected numbers or class names for {target!r}, got {what} written as texts, such as '{first}'; "
-            "convert numbers that were read as texts (decimal=',', thousands='.'), or say task='classification'"
+            f"expected numbers or class names for {target!r}, got {'numbers' if numbers else 'dates'} written as texts, "
+            f"such as '{first}'; convert numbers that were read as texts (decimal=',', thousands='.'), or say "
+            "task='classification'"
         )
 
 
-def _is_short_number(text: str) -> bool:
-    """Whether a text is a whole number that may be the name of a class."""
-    return text.strip().lstrip("+-").isdecimal() and len(text) <= _LONGEST_LABEL
+def _is_measured(text: str) -> bool:
+    """Whether a text is a number, and none that may be the name of a class, which are whole and short."""
+    short = text.strip().lstrip("+-").isdecimal() and len(text) <= _LONGEST_LABEL
+    return looks_like_number(text) and not short
 
 
 def _in_one_class(y: np.ndarray) -> bool:
@@ -128,13 +141,13 @@ def _encoded(labels: np.ndarray, target: str) -> tuple[np.ndarray, tuple[str, ..
     if labels.dtype.kind == "f":
         good = np.isfinite(labels) & (np.floor(labels) == labels)
     elif labels.dtype.kind == "O":
-        values = labels.ravel().tolist()
-        good = np.reshape([_is_label(value) for value in values], labels.shape)
-        if hold_dates(values):
+        values = labels.ravel()
+        if any(isinstance(value, MOMENTS) for value in values):
             raise ValueError(
                 f"expected texts or whole numbers as labels, got dates for {target!r}, such as {values[0]}; "
                 "convert them to classes with a name"
             )
+        good = np.reshape([_is_label(value) for value in values], labels.shape)
     else:
         good = np.ones(labels.shape, bool)
     if not good.all():
