@@ -334,9 +334,9 @@ BAD = {
     "level": (lambda: delve.analyse(GOOD, level=95.0), "level to be a number above 0 and below 1, got 95"),
     "divisor 0": (
         lambda: delve.analyse(GOOD, 0.0),
-        "divisor of standardised losses above 0, got 0.0; take that of standard_loss, or None",
+        "divisor of standardised losses to be a finite number above 0, got 0.0; take that of standard_loss, or None",
     ),
-    "divisor nan": (lambda: delve.analyse(GOOD, np.nan), "above 0, got nan"),
+    "divisor nan": (lambda: delve.analyse(GOOD, np.nan), "a finite number above 0, got nan"),
     "no divisor": (
         lambda: delve.analyse(GOOD).standardised,
         "the divisor of standardised losses, got none for the task of 1 training cases; give",

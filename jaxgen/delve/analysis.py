@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Shaped
 
-from jaxgen.stats.checks import require_level
+from jaxgen.stats.checks import as_learners, as_numbers, require_level
 from jaxgen.stats.compare.comparison import require_same
 from jaxgen.stats.compare.instances import SOURCE, disjoint_t, expected_loss, quasi_f
 from jaxgen.stats.compare.many import named
 from jaxgen.stats.compare.multiplicity import ADJUSTMENTS, Pairs, pairwise
 from jaxgen.stats.spread import dropped
 from jaxgen.types import Losses, Plan
+from jaxgen.types.numbers import require_kind, require_number, shown
 
 DIGITS = np.arange(10) / 100
 """The p-values up to which a digit from 0 to 9 is shown."""
@@ -66,7 +67,7 @@ class TaskComparison:
         if np.isnan(self.standard):
             raise ValueError(
                 f"expected the divisor of standardised losses, got none for the task of {self.size} training "
-                "cases; give task(..., standard=standard_loss(y, plan, loss))"
+                "cases; give analyse its standard, as standard_loss(y, plan, loss)"
             )
         unit = STANDARDISED + self.unit.removeprefix(STANDARDISED)
         return replace(
@@ -117,20 +118,20 @@ class TaskComparison:
             f"{self.instances} instances of {self.size} training cases, tested on {tested}"
         )
         known = not (np.isnan(self.standard) or self.unit.startswith(STANDARDISED))
-        said = [
+        lines = [
             f"expected {self.unit} loss" + (f", and divided by {self.standard:.6g}" if known else ""),
             *self._losses(known),
         ]
         if len(self.pairs.first):
-            said += [
+            lines += [
                 "100 p rounded up, where the method of the column has the smaller loss and p <= 0.09",
                 *self._arrays(),
             ]
-            said += [
+            lines += [
                 f"p: {self.pairs.method}, each pair by itself",
                 f"adjusted: {self.pairs.adjustment}, for the pairs of this task",
             ]
-        return "\n  ".join([head, *said, *([f"note: {self.pairs.note}"] if self.pairs.note else [])])
+        return "\n  ".join([head, *lines, *([f"note: {self.pairs.note}"] if self.pairs.note else [])])
 
     def _losses(self, known: bool) -> list[str]:
         """The table of losses, line by line."""
@@ -184,17 +185,18 @@ def analyse(
       TaskComparison, numbers [L]; of a method alone, with no pairs. Two methods that differ by the same amount in all
       instances have p = 0, or 1 where that is 0.
     Raises:
+      TypeError: no list of losses.
       ValueError: no losses, several data sets, different plans or losses, training sets of different sizes, a divisor
         that is not positive, a level out of range, another number of labels, or what `expected_loss` refuses.
     """
+    losses = as_learners(losses, least=0)
     plan = _checked(losses, standard, level)
-    results = [expected_loss(one) for one in losses]
-    learners = tuple(one.learner for one in losses)
+    results = [expected_loss(each) for each in losses]
+    learners = tuple(each.learner for each in losses)
     labels, common = named(labels, learners), "test case sd" in results[0].parts
-    estimate, error = (
-        np.array([float(getattr(one, name)) for one in results]) for name in ("estimate", "standard_error")
-    )
-    parts = {name: np.array([float(one.parts[name]) for one in results]) for name in results[0].parts}
+    estimate = np.array([float(result.estimate) for result in results])
+    error = np.array([float(result.standard_error) for result in results])
+    parts = {name: np.array([float(result.parts[name]) for result in results]) for name in results[0].parts}
     numbers = (
         int(plan.train_sizes[0]),
         plan.resamples,
@@ -222,19 +224,22 @@ def standard_loss(y: Float[np.ndarray, "N K"], plan: Plan, loss: str) -> float:
     Returns:
       The divisor, in the unit of the loss.
     Raises:
+      TypeError: no plan, or targets that are no numbers.
       ValueError: another loss, targets or a plan of another shape, or a divisor of 0 or not finite.
     """
-    if plan.sets is not None or y.ndim != 2 or len(y) != plan.n:
+    require_kind("a plan as jaxgen.Plan", plan, Plan, "give that of the task, losses.plan")
+    targets = as_numbers("targets", y)
+    if plan.sets is not None or targets.ndim != 2 or len(targets) != plan.n:
         raise ValueError(
-            f"expected targets [N, K] and one plan for their N cases, got {list(y.shape)} and weights "
+            f"expected targets [N, K] and one plan for their N cases, got {list(targets.shape)} and weights "
             f"{list(plan.test.shape)}; choose one data set, and a column for each output"
         )
-    if loss not in _DIVISORS:
+    if not isinstance(loss, str) or loss not in _DIVISORS:
         raise ValueError(
-            f"expected the loss {', '.join(list(_DIVISORS)[:-1])} or {list(_DIVISORS)[-1]}, got {loss!r}; "
+            f"expected the loss {', '.join(list(_DIVISORS)[:-1])} or {list(_DIVISORS)[-1]}, got {shown(loss)}; "
             "DELVE standardises no other"
         )
-    tested = np.asarray(y, np.float64)[plan.test.any(axis=0)]
+    tested = targets[plan.test.any(axis=0)]
     with np.errstate(invalid="ignore"):
         divisor = float(_DIVISORS[loss](tested))
     if not 0 < divisor < np.inf:
@@ -265,18 +270,17 @@ _DIVISORS = {"squared": _variance, "absolute": _deviation, "zero_one": _misses}
 def _checked(losses: Sequence[Losses], standard: float | None, level: float) -> Plan:
     """The plan of losses that are of one task."""
     require_level(level)
-    several = [one.sets for one in losses if one.sets is not None]
+    several = [each.sets for each in losses if each.sets is not None]
     if not losses or several:
         raise ValueError(
             "expected the losses of one or more methods on one data set, got "
             f"{len(losses)}{f' on {several[0]} sets' if several else ''}; give losses[q] of each"
         )
-    if standard is not None and not 0 < standard < np.inf:
-        raise ValueError(
-            f"expected a divisor of standardised losses above 0, got {standard}; take that of standard_loss, or None"
-        )
-    for one in losses:
-        require_same(losses[0], one)
+    if standard is not None:
+        advice = "take that of standard_loss, or None"
+        require_number("the divisor of standardised losses", standard, above=0, advice=advice)
+    for each in losses:
+        require_same(losses[0], each)
     sizes = losses[0].plan.train_sizes
     if np.ptp(sizes):
         raise ValueError(

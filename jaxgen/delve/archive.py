@@ -2,17 +2,19 @@
 other years.
 
 A folder: PROTOTASK/prototask.npz has the cases and their division, PROTOTASK/SIZE/METHOD.npz what a method did on one
-task. Each file holds arrays and a manifest in JSON, and appears under its name only when complete. Axes: I instances,
-J test cases each.
+task. Each file holds arrays and a manifest in JSON, and appears under its name only when complete, so that several
+processes may write to one archive. Axes: I instances, J test cases each.
 """
 
 import json
+import os
 import platform
 import shutil
-import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +22,15 @@ import numpy as np
 import pandas as pd
 
 from jaxgen import store
-from jaxgen.delve.methods import NAME
+from jaxgen.delve.methods import require_name
 from jaxgen.delve.prototask import Prototask
-from jaxgen.types import Data, Losses
+from jaxgen.delve.stored import FORMAT, MARK, SAME, damaged, make_folder, mark, read_result, read_whole
+from jaxgen.types import Data, Losses, Plan, keys
+from jaxgen.types.numbers import require, require_flag, require_kind, shown
 
-_MARK = "delve-archive.json"
-_FORMAT = 1
-_SAME = ("learner", "seed", "sha256", "scheme", "loss")
-"""What tells whether two results are of the same method on the same task."""
+_PROTOTASK = "prototask.npz"
+_KEPT = ("sizes", "instances", "test_cases", "common", "origin")
+"""What a manifest keeps of a prototask beside its cases."""
 
 
 @dataclass(frozen=True)
@@ -40,44 +43,56 @@ class Archive:
 
     path: Path
 
+    def __post_init__(self) -> None:
+        require_kind("the path of an archive", self.path, Path, "open it with delve.Archive.open(path)")
+
     @classmethod
-    def open(cls, path: str | Path, create: bool = False) -> "Archive":
+    def open(cls, path: str | PathLike[str], create: bool = False) -> "Archive":
         """The archive in a folder.
 
         Args:
           path: the folder.
           create: makes it one where there is no such folder, or an empty one.
         Raises:
+          TypeError: no path.
           FileNotFoundError: there is no such folder.
           ValueError: the folder is something else, or an archive of another format.
+          OSError: it cannot be made.
         """
+        require_kind("the path of an archive", path, (str, PathLike), "give it as text or as a pathlib.Path")
+        require_flag("create", create)
         folder = Path(path)
-        mark = folder / _MARK
-        if create and (not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))):
-            folder.mkdir(parents=True, exist_ok=True)
-            mark.write_text(json.dumps({"format": _FORMAT}) + "\n")
-        if not folder.exists():
+        if create and not os.path.lexists(folder):
+            try:
+                with store.new_folder(folder) as made:
+                    mark(made)
+            except OSError:
+                if not os.path.isfile(folder / MARK):  # or else another process has made it meanwhile
+                    raise
+        elif create and folder.is_dir() and all(file.name.startswith(MARK) for file in folder.iterdir()):
+            mark(folder)
+        if not os.path.lexists(folder):
             raise FileNotFoundError(
-                f"expected an archive of results, got {folder}, which does not exist; "
+                f"expected an archive of results, got {_name(folder)}, which does not exist; "
                 "check the path, or make one with delve.run"
             )
         try:
-            found = json.loads(mark.read_text())["format"]
+            number = json.loads((folder / MARK).read_text())["format"]
         except (OSError, ValueError, KeyError, TypeError):
             raise ValueError(
-                f"expected an archive of results, or a new folder, got {folder}, which has no {_MARK}; "
+                f"expected an archive of results, or a new folder, got {folder}, which has no {MARK}; "
                 "choose another folder"
             ) from None
-        if found != _FORMAT:
+        if number != FORMAT:
             raise ValueError(
-                f"expected an archive of format {_FORMAT}, got {found} in {folder}; "
+                f"expected an archive of format {FORMAT}, got {shown(number)} in {folder}; "
                 "read it with the version of jaxgen that wrote it"
             )
         return cls(folder)
 
     def prototasks(self) -> tuple[str, ...]:
         """The names of the prototasks."""
-        return tuple(sorted(path.parent.name for path in self.path.glob("*/prototask.npz")))
+        return tuple(sorted(path.parent.name for path in self.path.glob(f"*/{_PROTOTASK}")))
 
     def prototask(self, name: str) -> Prototask:
         """A prototask with its cases.
@@ -88,53 +103,49 @@ class Archive:
         if name not in self.prototasks():
             raise ValueError(
                 f"expected a prototask among {', '.join(self.prototasks()) or 'none'} of {self.path}, got "
-                f"{name!r}; check the name"
+                f"{shown(name)}; check the name"
             )
-        manifest, arrays = _read(self.path / name / "prototask.npz")
-        data = Data(
-            arrays["x"],
-            arrays["y"],
-            tuple(manifest["names"]),
-            manifest["target"],
-            manifest["task"],
-            tuple(manifest["classes"]),
-        )
-        if store.checksum(data) != manifest["sha256"]:
-            raise ValueError(
-                f"expected the cases with SHA-256 {manifest['sha256'][:12]}, got others in "
-                f"{self.path / name}; restore the file"
-            )
-        return Prototask(
-            name,
-            data,
-            tuple(manifest["sizes"]),
-            manifest["instances"],
-            manifest["test_cases"],
-            manifest["common"],
-            manifest["origin"],
-        )
+        file = self.path / name / _PROTOTASK
+        manifest, arrays = read_whole(file)
+        try:
+            words = tuple(manifest["names"]), manifest["target"], manifest["task"], tuple(manifest["classes"])
+            kept = {key: manifest[key] for key in _KEPT} | {"sizes": tuple(manifest["sizes"])}
+            prototask = Prototask(name, Data(arrays["x"], arrays["y"], *words), **kept)
+            expected = manifest["sha256"]
+        except (KeyError, ValueError, TypeError):
+            raise damaged(file, "is no prototask") from None
+        if prototask.checksum != expected:
+            raise damaged(file, "has other cases than its checksum says")
+        return prototask
 
     def add_prototask(self, prototask: Prototask) -> None:
         """Stores the cases of a prototask, x [N, D] and y [N, K]; nothing to do if they are here.
 
         Raises:
-          ValueError: another prototask of this name is here.
+          TypeError: no prototask.
+          ValueError: another prototask of this name is here, or one without enough cases for its sizes.
+          OSError: it cannot be written.
         """
+        require_kind("a prototask as delve.Prototask", prototask, Prototask, "make one from your data")
         manifest = _described(prototask)
         prototask.plan(min(prototask.sizes))
-        file = self.path / prototask.name / "prototask.npz"
-        if file.exists():
-            self._require_same(prototask.name, _read(file)[0], manifest)
-            return
-        file.parent.mkdir(exist_ok=True)
-        store.write(file, manifest, {"x": prototask.data.x, "y": prototask.data.y})
+        file = self.path / prototask.name / _PROTOTASK
+        if not file.exists():
+            make_folder(file.parent)
+            with suppress(FileExistsError):  # where another process has stored one meanwhile
+                store.write(file, manifest, {"x": prototask.data.x, "y": prototask.data.y})
+                return
+        self._require_same(file, read_whole(file)[0], manifest)
 
     def manifest(self, prototask: str, size: int, method: str) -> dict[str, Any] | None:
         """What is known of a result: method and learner as code, checksum of the data, seed, versions, ...; None if it
         is not here.
+
+        Raises:
+          ValueError: a name or size that is none, or a damaged file.
         """
         file = self._file(prototask, size, method)
-        return _read(file)[0] if file.exists() else None
+        return read_result(file)[0] if file.exists() else None
 
     def add(
         self, prototask: str, size: int, method: str, losses: Losses, seed: int, about: Mapping[str, Any] | None = None
@@ -149,15 +160,16 @@ class Archive:
           seed: of the training.
           about: more for the manifest: seconds, device, ...
         Raises:
-          ValueError: the losses are of another plan, or without predictions; or a name that is none for a file.
+          TypeError: no losses.
+          ValueError: the losses are of another plan, or without predictions; or a name or seed that is none.
           FileExistsError: a result of this method is here.
+          OSError: it cannot be written.
         """
+        require_kind("the losses of a task", losses, Losses, "run it with delve.run_task")
+        require("seed", seed, 0, keys.MOST_SEED)
+        file = self._file(prototask, size, method)
         task = self.prototask(prototask)
         plan = task.plan(size)
-        if not NAME.fullmatch(method):
-            raise ValueError(
-                f"expected a method's name of letters, digits, '.', '-' and '_', got {method!r}; choose another"
-            )
         if (
             losses.plan.scheme != plan.scheme
             or losses.test.shape != plan.test.shape
@@ -195,9 +207,8 @@ class Archive:
         arrays["predictions"] = losses.predictions[plan.test > 0].reshape(
             plan.resamples, -1, losses.predictions.shape[-1]
         )
-        file = self._file(prototask, size, method)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        store.write(file, manifest, arrays | {f"info/{name}": value for name, value in losses.info.items()})
+        make_folder(file.parent)
+        store.write(file, manifest, arrays | {f"info/{name}": np.asarray(value) for name, value in losses.info.items()})
 
     def losses(self, prototask: str, size: int, method: str) -> Losses:
         """A result as losses [I, N] and predictions [I, N, K], NaN for the cases that an instance is not tested on.
@@ -207,21 +218,28 @@ class Archive:
         """
         return self.task_losses(prototask, size, (method,))[0]
 
-    def task_losses(self, prototask: str, size: int, methods: tuple[str, ...]) -> list[Losses]:
+    def task_losses(self, prototask: str, size: int, methods: Sequence[str]) -> list[Losses]:
         """The results of several methods on one task, [I, N] each; see `losses`."""
+        if isinstance(methods, str) or not isinstance(methods, Sequence):
+            raise TypeError(
+                f"expected the names of methods in a list, got {shown(methods)}; give for example ['lin-1']"
+            )
         task = self.prototask(prototask)
         plan, checksum = task.plan(size), task.checksum
         return [self._losses(prototask, size, method, plan, checksum) for method in methods]
 
     def results(self, prototask: str = "*") -> pd.DataFrame:
-        """One row a result, of one prototask or all: prototask, size, method, instances, how many of them failed, mean
-        loss, and all of its manifest.
+        """One row a result, of one prototask or all ("*"): prototask, size, method, instances, how many of them failed,
+        mean loss, and all of its manifest.
+
+        Raises:
+          ValueError: a damaged file, or one that is not where it belongs.
         """
+        if prototask != "*":
+            require_name("a prototask's name", prototask)
         rows = []
-        for file in sorted(
-            self.path.glob(f"{prototask}/*/*.npz"), key=lambda file: (file.parts[-3], int(file.parts[-2]), file.name)
-        ):
-            manifest, arrays = _read(file)
+        for file in self.path.glob(f"{prototask}/*/*.npz"):
+            manifest, arrays = read_result(file)
             numbers = {
                 "instances": len(arrays["failure"]),
                 "failed": int((arrays["failure"] > 0).sum()),
@@ -230,10 +248,11 @@ class Archive:
             rows.append(
                 {**{name: manifest.pop(name) for name in ("prototask", "size", "method")}, **numbers, **manifest}
             )
-        return pd.DataFrame(rows)
+        return pd.DataFrame(sorted(rows, key=lambda row: (row["prototask"], row["size"], row["method"])))
 
     def merge(self, other: "Archive") -> list[str]:
-        """Copies what is only in another archive to this one; nothing is copied unless both agree in what both have.
+        """Copies what is only in another archive to this one; nothing is copied unless both agree in what both have, and
+        nothing is damaged.
 
         Two results of a name agree if learner, seed, data, plan and loss are the same; then the one that is here stays.
 
@@ -242,54 +261,75 @@ class Archive:
         Returns:
           The files copied, relative to the folder.
         Raises:
-          ValueError: different prototasks or methods of the same name.
+          TypeError: no archive.
+          ValueError: different prototasks or methods of the same name, or a damaged file.
+          OSError: a file cannot be written.
         """
+        require_kind("an archive as delve.Archive", other, Archive, "open it with delve.Archive.open(path)")
         files = [
             file.relative_to(other.path)
-            for file in (*sorted(other.path.glob("*/prototask.npz")), *sorted(other.path.glob("*/*/*.npz")))
+            for file in (*sorted(other.path.glob(f"*/{_PROTOTASK}")), *sorted(other.path.glob("*/*/*.npz")))
         ]
-        for file in files:
-            if (self.path / file).exists():
-                mine, theirs = (_read(folder / file)[0] for folder in (self.path, other.path))
-                if file.name == "prototask.npz":
-                    self._require_same(file.parent.name, mine, theirs)
-                elif trouble := different(mine, theirs):
-                    raise ValueError(
-                        f"expected the same results under the same name, got {file} with another {trouble}; "
-                        "rename one of the methods"
-                    )
-        new = [file for file in files if not (self.path / file).exists()]
+        new = [file for file in files if not self._has_same(other, file)]
+        copied = []
         for file in new:
-            (self.path / file).parent.mkdir(parents=True, exist_ok=True)
-            partial = self.path / file.with_suffix(".partial")
-            shutil.copyfile(other.path / file, partial)
-            store.publish(partial, self.path / file)
-        return [file.as_posix() for file in new]
+            make_folder((self.path / file).parent)
+            partial = self.path / file.with_name(f"{file.name}.{os.getpid()}.partial")
+            try:
+                shutil.copyfile(other.path / file, partial)
+                store.publish(partial, self.path / file)
+                copied.append(file.as_posix())
+            except FileExistsError:  # made by another process since
+                self._has_same(other, file)
+            finally:
+                partial.unlink(missing_ok=True)
+        return copied
 
-    def _losses(self, prototask: str, size: int, method: str, plan: Any, checksum: str) -> Losses:
+    def _has_same(self, other: "Archive", file: Path) -> bool:
+        """Whether a file of another archive is here too.
+
+        Raises:
+          ValueError: it is, and differs; or one of both is damaged.
+        """
+        is_prototask, here = file.name == _PROTOTASK, (self.path / file).exists()
+        if is_prototask:
+            other.prototask(file.parent.name)
+        theirs = read_whole(other.path / file)[0] if is_prototask else read_result(other.path / file)[0]
+        if here and is_prototask:
+            self._require_same(self.path / file, read_whole(self.path / file)[0], theirs)
+        elif here and (trouble := different(read_result(self.path / file)[0], theirs)):
+            raise ValueError(
+                f"expected the same results under the same name, got {file} with another {trouble}; "
+                "rename one of the methods"
+            )
+        return here
+
+    def _losses(self, prototask: str, size: int, method: str, plan: Plan, checksum: str) -> Losses:
         file = self._file(prototask, size, method)
         if not file.exists():
             raise ValueError(
                 f"expected a result of {method} on {prototask} with {size} training cases, got none in "
                 f"{self.path}; run it first"
             )
-        manifest, arrays = _read(file)
+        manifest, arrays = read_result(file)
         if manifest["sha256"] != checksum or manifest["scheme"] != plan.scheme:
             raise ValueError(
                 f"expected a result on the cases and the plan of {prototask}, got one on others in {file}; "
                 f"run {method} again in another archive"
             )
         shape, test = plan.test.shape, plan.test > 0
+        if arrays["losses"].shape != (shape[0], int(plan.test_sizes[0])):
+            raise damaged(file, f"has losses {list(arrays['losses'].shape)} for a plan {list(shape)}")
         values = np.full(shape, np.nan, arrays["losses"].dtype)
         predictions = np.full((*shape, arrays["predictions"].shape[-1]), np.nan, arrays["predictions"].dtype)
         values[test], predictions[test] = (
             arrays["losses"].ravel(),
             arrays["predictions"].reshape(-1, predictions.shape[-1]),
         )
-        means = arrays["losses"].mean(-1, dtype=np.float64), arrays["train_mean"]
         info = {name.removeprefix("info/"): value for name, value in arrays.items() if name.startswith("info/")}
         return Losses(
-            *means,
+            arrays["losses"].mean(-1, dtype=np.float64),
+            arrays["train_mean"],
             plan,
             manifest["learner"],
             manifest["loss"],
@@ -301,15 +341,21 @@ class Archive:
         )
 
     def _file(self, prototask: str, size: int, method: str) -> Path:
-        return self.path / prototask / str(size) / f"{method}.npz"
+        """Where a result is."""
+        require_name("a prototask's name", prototask)
+        require_name("a method's name", method)
+        return self.path / prototask / str(require("size", size, 1)) / f"{method}.npz"
 
-    def _require_same(self, name: str, mine: dict[str, Any], theirs: dict[str, Any]) -> None:
+    def _require_same(self, file: Path, mine: dict[str, Any], theirs: dict[str, Any]) -> None:
+        """ValueError unless two manifests are of one prototask."""
         for what in ("sha256", "instances", "test_cases", "common"):
+            if what not in mine or what not in theirs:
+                raise damaged(file, "or the one to add is no prototask")
             if mine[what] != theirs[what]:
-                got = f"{what}={theirs[what]}" if what != "sha256" else "other cases"
+                other = f"{what}={theirs[what]}" if what != "sha256" else "other cases"
                 raise ValueError(
-                    f"expected the prototask {name} that is in {self.path}, got one of the same name with {got}; "
-                    "give it another name, or use another archive"
+                    f"expected the prototask {file.parent.name} that is in {self.path}, got one of the same name with "
+                    f"{other}; give it another name, or use another archive"
                 )
 
 
@@ -317,38 +363,27 @@ def different(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
     """What differs first between two manifests that should be of one method on one task: learner, seed, ...; empty if
     nothing.
     """
-    return next((f"{name} ({theirs[name]}, not {mine[name]})" for name in _SAME if mine[name] != theirs[name]), "")
+    return next((f"{name} ({theirs[name]}, not {mine[name]})" for name in SAME if mine[name] != theirs[name]), "")
 
 
 def _described(prototask: Prototask) -> dict[str, Any]:
     """The manifest of a prototask."""
-    data = prototask.data.checked()
-    kept = {
-        "sizes": prototask.sizes,
-        "instances": prototask.instances,
-        "test_cases": prototask.test_cases,
-        "common": prototask.common,
-        "origin": prototask.origin,
-    }
+    data = prototask.data
     return {
         "names": data.names,
         "target": data.target,
         "task": data.task,
         "classes": data.classes,
         "sha256": prototask.checksum,
-        **kept,
+        **{name: getattr(prototask, name) for name in _KEPT},
         **_versions(),
     }
 
 
+def _name(folder: Path) -> str:
+    """A path for a message, cut where it is long."""
+    return shown(str(folder), 200).strip("'")
+
+
 def _versions() -> dict[str, str]:
     return {name: version(name) for name in ("jaxgen", "jax", "numpy")} | {"python": platform.python_version()}
-
-
-def _read(file: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    try:
-        return store.read(file)
-    except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile):
-        raise ValueError(
-            f"expected a complete file of an archive of results, got {file}, which cannot be read; restore or remove it"
-        ) from None

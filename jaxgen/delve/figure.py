@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,6 +14,7 @@ from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 
 from jaxgen.delve.analysis import TaskComparison
+from jaxgen.types.numbers import require_flag, require_kind, shown
 
 SMALL, SIZE, HEADING = 7, 8, 10
 """Of the text, in points."""
@@ -53,9 +54,11 @@ def task_figure(
     Returns:
       A figure with a panel of losses and one of p-values for each task.
     Raises:
-      ValueError: nothing to draw, different methods or losses, a size given twice, or a task without its divisor.
+      TypeError: something else than a list of tasks, or a title that is no text.
+      ValueError: nothing to draw, different methods or losses, a size given twice, a task without its divisor, or a
+        flag that is none.
     """
-    _refuse(tasks, standardised)
+    _require_drawable(tasks, title, adjusted, standardised)
     tasks = [task.standardised if standardised else task for task in sorted(tasks, key=lambda task: task.size)]
     names, long = _names(tasks[0].labels)
     axis = _axis(tasks)
@@ -64,9 +67,8 @@ def task_figure(
         + [_width(tick, SMALL) + 3 * SIZE for tick in axis.labels]
     )
     sheet = _sheet(len(tasks), len(names), beside + 2 * EDGE)
-    below = [
-        line for said in (*_explained(tasks, axis, adjusted), *long) for line in _wrapped(said, sheet.width - 2 * EDGE)
-    ]
+    sentences = [*_explained(tasks, axis, adjusted), *long]
+    below = [line for sentence in sentences for line in _wrapped(sentence, sheet.width - 2 * EDGE)]
     bottom = 2 * EDGE + LINE * len(below)
     panels = bottom + ROW * len(names) + GAP
     height = panels + PANEL + EDGE + SIZE + (1.9 * HEADING if title else 0) + EDGE
@@ -132,7 +134,14 @@ class _Axis(NamedTuple):
         return (task.estimate + task.standard_error > self.kept).tolist()
 
 
-def _refuse(tasks: Sequence[TaskComparison], standardised: bool) -> None:
+def _require_drawable(tasks: Any, title: Any, adjusted: Any, standardised: Any) -> None:
+    if not isinstance(tasks, list | tuple) or not all(isinstance(task, TaskComparison) for task in tasks):
+        raise TypeError(
+            f"expected a list of tasks, got {shown(tasks)}; give those that delve.analyse returns, in a list"
+        )
+    require_kind("the title as text", title, str, "give an empty one for none")
+    require_flag("adjusted", adjusted)
+    require_flag("standardised", standardised)
     if not tasks:
         raise ValueError("expected one or more tasks, got none; give those that delve.analyse returns")
     for name, values in (
@@ -215,14 +224,14 @@ def _explained(tasks: Sequence[TaskComparison], axis: _Axis, adjusted: bool) -> 
     instances = "; ".join(dict.fromkeys(f"{task.instances} instances" for task in tasks))
     if len({task.instances for task in tasks}) > 1:
         instances = ", ".join(f"{task.instances}" for task in tasks) + " instances"
-    said = [f"Lines: expected loss {PLUS_MINUS} standard error, {instances}{cut}."]
+    sentences = [f"Lines: expected loss {PLUS_MINUS} standard error, {instances}{cut}."]
     if len(tasks[0].labels) > 1:
-        said += [
+        sentences += [
             "Digit: 100 p, rounded up, where the method of the column (in the order of the rows) has the "
             f"smaller loss and {_P_AT_MOST}; dot: elsewhere."
         ]
         tests = " and ".join(dict.fromkeys(task.pairs.method for task in tasks))
-        said += [
+        sentences += [
             f"p: {tests}, "
             + (
                 f"adjusted for the pairs of one task: {tasks[0].pairs.adjustment}."
@@ -230,7 +239,7 @@ def _explained(tasks: Sequence[TaskComparison], axis: _Axis, adjusted: bool) -> 
                 else "each pair by itself."
             )
         ]
-    return said
+    return sentences
 
 
 def _band(figure: Figure, sheet: _Sheet, bottom: float, height: float) -> None:
@@ -279,9 +288,9 @@ def _losses(axes: Axes, task: TaskComparison, axis: _Axis, first: bool) -> None:
             axes.plot([place, place], [lower, upper], color="black", linewidth=0.9, solid_capstyle="butt")
         if cut:
             axes.plot(place, axis.high, "^", color="black", markersize=4, clip_on=False)
-            said = _number(estimate) if estimate > axis.kept else PLUS_MINUS + _number(error)
+            cut_off = _number(estimate) if estimate > axis.kept else PLUS_MINUS + _number(error)
             axes.annotate(
-                said,
+                cut_off,
                 (place, axis.high),
                 (0.5, -4),
                 textcoords="offset points",

@@ -6,10 +6,10 @@ import os
 import re
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from jaxgen.learn import MLP, Conjugate, Descent, EarlyStopped, Ensemble, LeastSquares, Neighbours, Normalised
-from jaxgen.types import Learner
+from jaxgen.types.numbers import first_line, require, require_number, shown
 from jaxgen.types.value import Value
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -23,29 +23,52 @@ class Method(Value):
     Attributes:
       name: letters, digits, dots, hyphens and underscores.
       learner: a learner, or a function of the numbers of training cases and inputs that returns one.
+    Raises:
+      ValueError: the name is none for a file, or the learner is neither.
     """
 
     name: str
     learner: Any
 
-    def on(self, cases: int, inputs: int) -> Learner:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_name("a method's name", self.name)
+        if isinstance(self.learner, type) or not (_learns(self.learner) or callable(self.learner)):
+            self._refuse(self.learner)
+
+    def on(self, cases: int, inputs: int) -> Any:
         """The learner for a task of so many training cases and inputs.
 
         Raises:
-          ValueError: the name is none for a file, or there is no learner.
+          ValueError: the function that should make it fails, or returns something else.
         """
-        if not NAME.fullmatch(self.name):
+        if _learns(self.learner):
+            return self.learner
+        try:
+            made = self.learner(cases, inputs)
+        except Exception as error:
             raise ValueError(
-                f"expected a method's name of letters, digits, '.', '-' and '_', got {self.name!r}; choose another"
-            )
-        learner: Any = self.learner
-        learner = learner if hasattr(learner, "fit") or not callable(learner) else learner(cases, inputs)
-        if isinstance(learner, type) or not (hasattr(learner, "fit") and hasattr(learner, "predict")):
-            raise ValueError(
-                f"expected method {self.name} to be a learner, or a function of (cases, inputs) that returns "
-                f"one, got {learner!r}; give one such as learn.LeastSquares()"
-            )
-        return learner
+                f"expected method {self.name} to make a learner for {cases} cases and {inputs} inputs, got "
+                f"{first_line(error)}; mend its function of (cases, inputs)"
+            ) from error
+        return made if _learns(made) else self._refuse(made)
+
+    def _refuse(self, found: Any) -> NoReturn:
+        raise ValueError(
+            f"expected method {self.name} to be a learner, or a function of (cases, inputs) that returns "
+            f"one, got {shown(found)}; give one such as learn.LeastSquares()"
+        )
+
+
+def require_name(what: str, name: Any) -> None:
+    """ValueError unless a name is one for a file."""
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise ValueError(f"expected {what} of letters, digits, '.', '-' and '_', got {shown(name)}; choose another")
+
+
+def _learns(value: Any) -> bool:
+    """Whether it is a learner; a class is none, and a function of the sizes has no such methods."""
+    return not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in ("fit", "predict"))
 
 
 def mlp_bgd(relevance: str = "none", members: int | None = None, steps: int = 20_000) -> Normalised:
@@ -85,11 +108,11 @@ def ese_hidden(cases: int, inputs: int, outputs: int = 1, share: float = 1 / 3) 
     Raises:
       ValueError: fewer than 2 cases, no inputs or outputs, or a share outside (0, 1).
     """
-    if cases < 2 or inputs < 1 or outputs < 1 or not 0 < share < 1:
-        raise ValueError(
-            f"expected at least 2 cases, an input, an output and a share between 0 and 1, got {cases}, "
-            f"{inputs}, {outputs} and {share}; count what the network will learn from"
-        )
+    advice = "count what the network will learn from"
+    for name, count, least in (("cases", cases, 2), ("inputs", inputs, 1), ("outputs", outputs, 1)):
+        require(name, count, least, advice=advice)
+    require_number("share", share, above=0, below=1, advice="give the share of the cases that validates")
+    # As many cases as `EarlyStopped` leaves; rounding in the product must not add a case that validates.
     learned = cases - min(max(math.ceil(share * cases - 1e-9), 1), cases - 1)
     return max(1, math.ceil((learned - outputs - inputs * outputs) / (inputs + 1 + outputs)))
 
@@ -164,27 +187,30 @@ def method(text: str) -> Method:
     Raises:
       ValueError: there is no such method, module or object, or it is none of these.
     """
+    if not isinstance(text, str) or (text not in METHODS and not re.fullmatch("[^:]+:[^:]+", text)):
+        raise ValueError(
+            f"expected a method among {', '.join(METHODS)}, or your own as module:name, got {shown(text)}; choose one"
+        )
     if text in METHODS:
         return METHODS[text]
-    module, colon, name = text.partition(":")
-    if not (colon and module and name):
-        raise ValueError(
-            f"expected a method among {', '.join(METHODS)}, or your own as module:name, got {text!r}; choose one"
-        )
-    found = _imported(module, name)
-    return found if isinstance(found, Method) else Method(name.replace("_", "-"), found)
+    module, name = text.split(":")
+    own = _imported(module, name)
+    return own if isinstance(own, Method) else Method(name.replace("_", "-"), own)
 
 
 def _imported(module: str, name: str) -> Any:
     """An object of a module, which may lie in the working folder."""
     before = sys.path.copy()
+    expected = (
+        f"expected a method of your own as module:name, got {shown(f'{module}:{name}')}, which cannot be imported"
+    )
     try:
         sys.path.insert(0, os.getcwd())
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise ValueError(
-            f"expected a method of your own as module:name, got {module}:{name}, which cannot be imported "
-            f"({error}); check its spelling and the working folder"
-        ) from error
+        raise ValueError(f"{expected} ({first_line(error)}); check its spelling and the working folder") from error
+    # Whatever the user's own file does when it is run: it may end the process, too.
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{expected} ({first_line(error)}); mend {module.replace('.', '/')}.py") from error
     finally:
         sys.path[:] = before

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import numpy as np
 
 from jaxgen import resample, simulate, store
-from jaxgen.delve.methods import NAME
-from jaxgen.types import Data, Plan
+from jaxgen.delve.methods import require_name
+from jaxgen.types import Data, Plan, keys
+from jaxgen.types.numbers import require, require_flag, require_kind, shown
 
 SIZES = (64, 128, 256, 512, 1024)
 """DELVE's numbers of training cases."""
@@ -30,6 +32,10 @@ class Prototask:
       test_cases: the first cases, which are for tests, T; None takes half of them.
       common: all instances are tested on all T cases, otherwise each on its own block.
       origin: where the cases come from, in words or code.
+    Raises:
+      TypeError: the data are none.
+      ValueError: the name is none for a file, there are several data sets, or a number is none or out of range; or as
+        `Data.checked` says.
     """
 
     name: str
@@ -40,24 +46,46 @@ class Prototask:
     common: bool = False
     origin: str = "given data"
 
+    def __post_init__(self) -> None:
+        require_name("a prototask's name", self.name)
+        require_kind("data as jaxgen.Data", self.data, Data, "make it with datasets.from_arrays or delve.read_data")
+        if self.data.sets is not None:
+            raise ValueError(f"expected one data set for a prototask, got {self.data.sets}; choose one, as in data[0]")
+        self.data.checked()
+        object.__setattr__(self, "sizes", as_sizes(self.sizes))
+        require("instances", self.instances, 1)
+        if self.test_cases is not None:
+            require("test_cases", self.test_cases, 1, self.data.n - 1, "one less than the cases")
+        require_flag("common", self.common)
+        if not isinstance(self.origin, str):
+            raise ValueError(f"expected the origin in words, got {shown(self.origin)}; say where the cases come from")
+
     def plan(self, size: int) -> Plan:
         """The task instances of a size, train and test [I, N].
 
         Raises:
-          ValueError: the name is none for a file, there are several data sets, or too few cases.
+          ValueError: too few cases.
         """
-        if not NAME.fullmatch(self.name):
-            raise ValueError(
-                f"expected a prototask's name of letters, digits, '.', '-' and '_', got {self.name!r}; choose another"
-            )
-        if self.data.sets is not None:
-            raise ValueError(f"expected one data set for a prototask, got {self.data.sets}; choose one, as in data[0]")
         return resample.task_instances(self.data.n, size, self.instances, self.test_cases, self.common)
 
     @property
     def checksum(self) -> str:
         """SHA-256 of the cases."""
         return store.checksum(self.data)
+
+
+def as_sizes(sizes: Any) -> tuple[int, ...]:
+    """Different numbers of training cases, one or more.
+
+    Raises:
+      ValueError: none, no whole numbers of at least 1, or one twice.
+    """
+    if isinstance(sizes, str) or not isinstance(sizes, Sequence | np.ndarray) or len(sizes) == 0:
+        raise ValueError(f"expected sizes as a list of training cases, got {shown(sizes)}; give for example (64, 128)")
+    counts = tuple(require("a size", size, 1) for size in sizes)
+    if len(set(counts)) < len(counts):
+        raise ValueError(f"expected different sizes, got {', '.join(map(str, counts))}; name each once")
+    return counts
 
 
 def simulated(
@@ -84,14 +112,16 @@ def simulated(
     Returns:
       Prototask with x [N, D] and y [N, 1].
     Raises:
-      ValueError: no such family, or as its simulator says.
+      ValueError: no such family, a seed or sizes that are none, or as its simulator says.
     """
-    if family not in FAMILIES:
-        raise ValueError(f"expected a family among {', '.join(FAMILIES)}, got {family!r}; choose one")
+    if not isinstance(family, str) or family not in FAMILIES:
+        raise ValueError(f"expected a family among {', '.join(FAMILIES)}, got {shown(family)}; choose one")
+    require("seed", seed, 0, keys.MOST_SEED)
+    sizes = as_sizes(sizes)
     made = FAMILIES[family](jax.random.key(seed), cases, inputs=inputs, linearity=linearity, noise=noise)
     data = replace(made.data, x=np.round(made.data.x, _DECIMALS), y=np.round(made.data.y, _DECIMALS))
     origin = (
         f"simulate.{family}(jax.random.key({seed}), {cases}, inputs={inputs}, "
         f"linearity={linearity!r}, noise={noise!r}), rounded to {_DECIMALS} decimals"
     )
-    return Prototask(made.name, data.checked(), tuple(sizes), origin=origin)
+    return Prototask(made.name, data.checked(), sizes, origin=origin)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,6 +14,7 @@ from jaxgen.delve.analysis import TaskComparison, analyse, standard_loss
 from jaxgen.delve.archive import Archive
 from jaxgen.delve.figure import task_figure
 from jaxgen.delve.methods import METHODS
+from jaxgen.types.numbers import require_flag, require_kind, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +49,15 @@ def compared(
     Returns:
       Compared, of L methods.
     Raises:
+      TypeError: no archive, or no list of names or sizes.
       ValueError: no results, or only of methods that must be left out; or none of a method or size asked for.
     """
+    _require(archive, methods=methods, sizes=sizes)
     results = archive.results(prototask)
     if not len(results):
         raise ValueError(f"expected results for {prototask} in {archive.path}, got none; run methods on it first")
     for what, wanted in (("method", methods), ("size", sizes)):
-        unknown = [one for one in wanted or () if one not in set(results[what])]
+        unknown = [name for name in wanted or () if name not in set(results[what])]
         if unknown:
             raise ValueError(
                 f"expected a {what} among {', '.join(map(str, sorted(set(results[what]))))} for {prototask}, "
@@ -96,8 +100,10 @@ def all_compared(
     Returns:
       One for each prototask.
     Raises:
+      TypeError: no archive, or no list of names.
       ValueError: a method that has run nowhere, or as `compared` says.
     """
+    _require(archive, methods=methods, prototasks=prototasks)
     run = {name: {file.stem for file in (archive.path / name).glob("*/*.npz")} for name in archive.prototasks()}
     unknown = [method for method in methods or () if not any(method in names for names in run.values())]
     if unknown or not run:
@@ -116,25 +122,36 @@ def all_compared(
 
 
 def page(comparisons: Sequence[Compared]) -> str:
-    """Comparisons, of L methods each, as text."""
+    """Comparisons, of L methods each, as text.
+
+    Raises:
+      TypeError: no list of comparisons.
+    """
+    _require_compared(comparisons)
     return "\n\n".join(map(str, comparisons))
 
 
 def tables(comparisons: Sequence[Compared]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Losses, one row for each prototask, size and method; and pairs, one row for each two methods, with p-values raw
     and adjusted.
+
+    Raises:
+      TypeError: no list of comparisons.
+      ValueError: an empty one.
     """
-    losses = [task.to_frame().assign(prototask=one.prototask) for one in comparisons for task in one.tasks]
+    _require_compared(comparisons)
+    if not comparisons:
+        raise ValueError("expected one comparison or more, got none; give what all_compared returns")
+    tasks = [(each.prototask, task) for each in comparisons for task in each.tasks]
+    losses = [task.to_frame().assign(prototask=prototask) for prototask, task in tasks]
     pairs = [
-        task.pairs.to_frame().assign(prototask=one.prototask, size=task.size)
-        for one in comparisons
-        for task in one.tasks
+        task.pairs.to_frame().assign(prototask=prototask, size=task.size)
+        for prototask, task in tasks
         if len(task.pairs.first)
     ]
     keys = ["prototask", "size"]
-    return _first(pd.concat(losses, ignore_index=True), keys), _first(
-        pd.concat(pairs, ignore_index=True), keys
-    ) if pairs else pd.DataFrame(columns=keys)
+    of_pairs = _first(pd.concat(pairs, ignore_index=True), keys) if pairs else pd.DataFrame(columns=keys)
+    return _first(pd.concat(losses, ignore_index=True), keys), of_pairs
 
 
 def write_report(
@@ -156,22 +173,38 @@ def write_report(
     Returns:
       The folder.
     Raises:
+      TypeError: no archive, no path, or no list of names.
       FileExistsError: the folder is there already.
+      OSError: it cannot be written.
       ValueError: as `all_compared` says.
     """
-    out = Path(out)
-    found = all_compared(archive, methods, prototasks)
-    losses, pairs = tables(found)
+    require_flag("adjusted", adjusted)
     with store.new_folder(out) as folder:
-        (folder / "report.txt").write_text(page(found) + "\n")
+        comparisons = all_compared(archive, methods, prototasks)
+        losses, pairs = tables(comparisons)
+        (folder / "report.txt").write_text(page(comparisons) + "\n")
         for name, table in (("losses", losses), ("pairs", pairs), ("results", archive.results())):
             table.to_csv(folder / f"{name}.csv", index=False)
-        for one in found:
-            standardised = not any(np.isnan(task.standard) for task in one.tasks)
-            figure = task_figure(one.tasks, one.prototask, adjusted, standardised)
-            figure.savefig(folder / f"{one.prototask}.png", dpi=200)
+        for each in comparisons:
+            standardised = not any(np.isnan(task.standard) for task in each.tasks)
+            figure = task_figure(each.tasks, each.prototask, adjusted, standardised)
+            figure.savefig(folder / f"{each.prototask}.png", dpi=200)
             plt.close(figure)
-    return out
+    return Path(out)
+
+
+def _require(archive: Any, **names: Any) -> None:
+    """TypeError unless there is an archive, and names and sizes are lists or None."""
+    require_kind("an archive as delve.Archive", archive, Archive, "open it with delve.Archive.open(path)")
+    for what, values in names.items():
+        if values is not None and (isinstance(values, str) or not isinstance(values, Sequence)):
+            raise TypeError(f"expected {what} in a list, got {shown(values)}; give a list, also of one")
+
+
+def _require_compared(comparisons: Any) -> None:
+    """TypeError unless these are comparisons in a list."""
+    if not isinstance(comparisons, list | tuple) or not all(isinstance(each, Compared) for each in comparisons):
+        raise TypeError(f"expected comparisons in a list, got {shown(comparisons)}; give what all_compared returns")
 
 
 def _trouble(table: pd.DataFrame, name: str, sizes: Sequence[int]) -> str:

@@ -5,15 +5,18 @@ import zlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 
 from jaxgen.delve.archive import Archive, different
-from jaxgen.delve.methods import Method
-from jaxgen.delve.prototask import Prototask
+from jaxgen.delve.methods import Method, require_name
+from jaxgen.delve.prototask import Prototask, as_sizes
 from jaxgen.engine import assess
 from jaxgen.loss import squared
-from jaxgen.types import Key, Loss, Losses
+from jaxgen.types import Key, Loss, Losses, keys
+from jaxgen.types.identity import named
+from jaxgen.types.numbers import require, require_kind, shown
 
 
 def task_key(seed: int, prototask: str, size: int) -> Key:
@@ -21,7 +24,13 @@ def task_key(seed: int, prototask: str, size: int) -> Key:
 
     It depends on the task only: methods that split the cases alike, or start alike, do so on every instance, and a
     method gives the same result whatever else is run. Instances have keys of their own, see `assess`.
+
+    Raises:
+      ValueError: a seed or size that is no whole number in range, or a name that is none.
     """
+    require("seed", seed, 0, keys.MOST_SEED)
+    require("size", size, 1)
+    require_name("a prototask's name", prototask)
     return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), zlib.crc32(prototask.encode())), size)
 
 
@@ -40,8 +49,11 @@ def run_task(
     Returns:
       Losses with the predictions of every case, [I, N, K].
     Raises:
+      TypeError: no prototask or method, or as `assess` says.
       ValueError: as `assess` says.
     """
+    require_kind("a prototask as delve.Prototask", prototask, Prototask, "make one, for example delve.simulated('kin')")
+    require_kind("a method as delve.Method", method, Method, "make one: delve.Method('name', learner)")
     learner = method.on(size, prototask.data.d)
     return assess(
         task_key(seed, prototask.name, size),
@@ -66,8 +78,9 @@ def run(
 ) -> Archive:
     """Runs methods on all tasks of prototasks and stores every result as soon as it is there.
 
-    What the archive has already is not run again, so an interrupted run goes on where it was. Nothing is run if the
-    archive holds another method of the same name.
+    What the archive has already is not run again, so an interrupted run goes on where it was. Several processes may
+    run on one archive: what another one stored meanwhile stays. Nothing is run, and no archive made, if something does
+    not fit: prototasks and methods are looked at first, and what the archive holds under their names.
 
     Args:
       archive: an archive, or the path of one, made if it is not there.
@@ -81,56 +94,98 @@ def run(
     Returns:
       The archive.
     Raises:
+      TypeError: something else than lists of prototasks and methods, or as `assess` says.
       ValueError: names that are not different, prototasks or methods that do not agree with the archive, or as
         `assess` says.
     """
-    for what, names in (("prototasks", [one.name for one in prototasks]), ("methods", [one.name for one in methods])):
-        if not names or len(set(names)) < len(names):
-            raise ValueError(f"expected {what} of different names, got {', '.join(names) or 'none'}; name each once")
+    tasks = _tasks(prototasks, methods, sizes, seed, loss)
+    if say is not None and not callable(say):
+        raise TypeError(f"expected say as a function of a text, got {shown(say)}; give for example print")
     archive = archive if isinstance(archive, Archive) else Archive.open(archive, create=True)
     for prototask in prototasks:
         archive.add_prototask(prototask)
-    tasks = [
-        (prototask, size, method) for prototask in prototasks for size in sizes or prototask.sizes for method in methods
-    ]
-    done = [_is_done(archive, *task, seed, loss) for task in tasks]
-    for (prototask, size, method), there in zip(tasks, done, strict=True):
-        line = f"{prototask.name}, {size} cases, {method.name}: "
-        if not there:
-            began = time.perf_counter()
-            losses = run_task(prototask, size, method, seed, loss, progress)
-            device = jax.local_devices()[0]
-            about = {
-                "seconds": round(time.perf_counter() - began, 3),
-                "devices": f"{jax.local_device_count()} {device.device_kind}",
-                "date": f"{datetime.now(UTC):%Y-%m-%d}",
-            }
-            archive.add(prototask.name, size, method.name, losses, seed, about)
-            failed = (
-                f", {int(losses.failed.sum())} of {losses.resamples} instances FAILED" if losses.failed.any() else ""
-            )
-            line += f"mean {losses.loss} loss {losses.test_mean.mean():.5g}{failed} ({about['seconds']:.1f} s)"
+    done = [_is_done(archive, task, loss) for task in tasks]
+    for task, there in zip(tasks, done, strict=True):
+        outcome = "there already" if there else _run_and_store(archive, task, loss, progress)
         if say is not None:
-            say(line + "there already" * there)
+            say(f"{task.prototask.name}, {task.size} cases, {task.method.name}: {outcome}")
     return archive
 
 
-def _is_done(archive: Archive, prototask: Prototask, size: int, method: Method, seed: int, loss: Loss) -> bool:
+class _Task(NamedTuple):
+    """One result: a method on the instances of a prototask with so many training cases."""
+
+    prototask: Prototask
+    size: int
+    method: Method
+    seed: int
+
+
+def _tasks(prototasks: Any, methods: Any, sizes: Any, seed: int, loss: Loss) -> list[_Task]:
+    """All tasks, if every one can be made a plan and a learner of."""
+    for what, values, kind in (("prototasks", prototasks, Prototask), ("methods", methods, Method)):
+        if not isinstance(values, list | tuple) or not all(isinstance(value, kind) for value in values):
+            raise TypeError(
+                f"expected {what} as a list of delve.{kind.__name__}, got {shown(values)}; make each one, also where "
+                "there is one only"
+            )
+        names = [value.name for value in values]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"expected {what} of different names, got {', '.join(names) or 'none'}; name each once")
+    require("seed", seed, 0, keys.MOST_SEED)
+    if not callable(loss):
+        raise TypeError(f"expected a loss as a function of (y, predictions), got {shown(loss)}; give loss.squared")
+    asked = None if sizes is None else as_sizes(sizes)
+    tasks = [
+        _Task(prototask, size, method, seed)
+        for prototask in prototasks
+        for size in asked or prototask.sizes
+        for method in methods
+    ]
+    for task in tasks:
+        task.prototask.plan(task.size)
+        task.method.on(task.size, task.prototask.data.d)
+    return tasks
+
+
+def _run_and_store(archive: Archive, task: _Task, loss: Loss, progress: bool | None) -> str:
+    """What to say of a result that was not there."""
+    began = time.perf_counter()
+    losses = run_task(task.prototask, task.size, task.method, task.seed, loss, progress)
+    seconds = time.perf_counter() - began
+    about = {
+        "seconds": round(seconds, 3),
+        "devices": f"{jax.local_device_count()} {jax.local_devices()[0].device_kind}",
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+    }
+    try:
+        archive.add(task.prototask.name, task.size, task.method.name, losses, task.seed, about)
+    except FileExistsError:
+        if not _is_done(archive, task, loss):
+            raise
+        return "there already, by another process"
+    failed = f", {int(losses.failed.sum())} of {losses.resamples} instances FAILED" if losses.failed.any() else ""
+    return f"mean {losses.loss} loss {losses.test_mean.mean():.5g}{failed} ({seconds:.1f} s)"
+
+
+def _is_done(archive: Archive, task: _Task, loss: Loss) -> bool:
     """Whether the archive has this very result.
 
     Raises:
       ValueError: it has another one under this name.
     """
+    prototask, size, method, seed = task
     there = archive.manifest(prototask.name, size, method.name)
     if there is None:
         return False
     want = {
-        "learner": repr(method.on(size, prototask.data.d)),
+        "learner": named(method.on(size, prototask.data.d)),
         "seed": seed,
         "sha256": prototask.checksum,
         "scheme": prototask.plan(size).scheme,
+        "loss": named(loss),
     }
-    if trouble := different(there, {**want, "loss": getattr(loss, "__name__", repr(loss))}):
+    if trouble := different(there, want):
         raise ValueError(
             f"expected the method {method.name} that {archive.path} has for {prototask.name} with {size} "
             f"cases, got one with another {trouble}; give it another name, or use another archive"
