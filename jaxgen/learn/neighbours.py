@@ -60,6 +60,11 @@ class Neighbours(Learner):
     freedom: ClassVar[Freedom] = Freedom(x_shift=True, y_shift=True)
     """Not the units: all inputs share one distance, and `diagnose` tells an error in the squared unit of y."""
 
+    @property
+    def precise(self) -> bool:
+        """Where k is chosen: that costs more than double precision does, and equal distances decide it."""
+        return self.k is None
+
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> NeighboursFit:
         """The training cases and the number of neighbours; `key` is not used."""
         used = (w > 0)[:, None]
