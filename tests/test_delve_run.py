@@ -370,7 +370,7 @@ def test_methods_of_the_user_are_found_by_import_path(tmp_path, monkeypatch, own
         delve.method("own_methods:nothing").on(10, 3)
     for text in ("own_methods:missing", "no_such_module:x"):
         with pytest.raises(
-            ValueError, match=f"expected a method of your own as module:name, got '{text}', which cannot be imported"
+            ValueError, match=f"expected a method of your own as module:name, got {text}, which cannot be imported"
         ):
             delve.method(text)
 

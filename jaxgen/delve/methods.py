@@ -201,9 +201,8 @@ def method(text: str) -> Method:
 def _imported(module: str, name: str) -> Any:
     """An object of a module, which may lie in the working folder."""
     before = sys.path.copy()
-    expected = (
-        f"expected a method of your own as module:name, got {shown(f'{module}:{name}')}, which cannot be imported"
-    )
+    text = shown(f"{module}:{name}").strip("'")
+    expected = f"expected a method of your own as module:name, got {text}, which cannot be imported"
     try:
         sys.path.insert(0, os.getcwd())
         return getattr(importlib.import_module(module), name)
