@@ -25,8 +25,10 @@ for name, value in KEPT.items():
     jax.config.update(name, value)
     os.environ[name.upper()] = str(value)
 
-OPTIMISED = ("test_assess", "test_neal", "test_documents")
-"""Files whose programs are compiled with XLA's optimisations; the others compile in a third of the time without."""
+OPTIMISED = ("test_assess", "test_documents", "test_neal", "test_simulate_arms", "test_simulate_bank")
+"""Files whose programs are compiled with XLA's optimisations: what users see first, and simulations of thousands of
+cases. The others compile in a third of the time without.
+"""
 MAPS = Path("/proc/self/maps")
 MOST_MAPS = 20_000
 """Programs are dropped when the process has more memory maps than that. Linux allows 65,530, a program takes up to 500.

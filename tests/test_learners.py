@@ -24,7 +24,7 @@ NETWORKS = [
         learn.EarlyStopped(
             learn.Normalised(learn.Descent(learn.MLP((3,), batch_norm=True, noise=0.1), steps=8, batch=10)),
             folds=2,
-            patience=3,
+            patience=3.0,
         ),
         members=2,
     ),

@@ -9,25 +9,34 @@ import pytest
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_runs_and_stands_with_its_outputs(path, tmp_path):
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def code(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+@every_notebook
+def test_notebook_stands_with_its_outputs(path):
+    cells = code(nbformat.read(path, as_version=4))
+    assert all(cell.execution_count for cell in cells), "commit the notebook executed"
+    assert any("image/png" in output.get("data", {}) for cell in cells for output in cell.outputs), (
+        "commit the notebook with its figure"
+    )
+
+
+@pytest.mark.slow
+@every_notebook
+def test_notebook_runs(path, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the notebook client, not of jaxgen
         from nbclient import NotebookClient
 
-        notebook = nbformat.read(path, as_version=4)
-        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-        assert all(cell.execution_count for cell in code), "commit the notebook executed"
-        assert any("image/png" in output.get("data", {}) for cell in code for output in cell.outputs), (
-            "commit the notebook with its figure"
-        )
         fresh = NotebookClient(
-            notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+            nbformat.read(path, as_version=4),
+            timeout=600,
+            kernel_name="python3",
+            resources={"metadata": {"path": str(tmp_path)}},
         ).execute()
-    assert not [
-        output
-        for cell in fresh.cells
-        if cell.cell_type == "code"
-        for output in cell.outputs
-        if output.output_type == "error" or output.get("name") == "stderr"
-    ]
+    outputs = [output for cell in code(fresh) for output in cell.outputs]
+    assert not [output for output in outputs if output.output_type == "error" or output.get("name") == "stderr"]

@@ -35,12 +35,6 @@ def _compiled(function, tellers, arrival, call, eff, mxql, *more):
     return function(Halls(arrival, call, eff, mxql, tellers), *more)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def optimised(compiled_for_this_file):
-    """Days of thousands of cases take longer than XLA's optimisations of them."""
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
 @cache
 def data(name, n=8192, key=0):
     return simulate.bank(jax.random.key(key), n, int(name[:-2]), name[-2], name[-1])
