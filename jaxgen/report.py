@@ -78,8 +78,8 @@ def page(losses: Sequence[Losses]) -> str:
     for other in others:
         if other.plan.scheme != first.plan.scheme or other.loss != first.loss:
             raise ValueError(
-                f"expected learners on one plan with one loss, got {first.loss} on {first.plan.scheme} and {other.loss} "
-                f"on {other.plan.scheme}; make a page for each"
+                f"expected learners on one plan with one loss, got {first.loss} on {first.plan.scheme} and "
+                f"{other.loss} on {other.plan.scheme}; make a page for each"
             )
     every = [first, *others]
     table = summaries(every).to_string(float_format=lambda v: f"{v:.5g}")

@@ -150,7 +150,7 @@ def _digest(manifest: str, arrays: Mapping[str, np.ndarray]) -> str:
     for name in sorted(arrays):
         array = arrays[name]
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # no copy of what may be large
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)  # no copy of what may be large
     return digest.hexdigest()
 
 
@@ -258,8 +258,8 @@ def _one_sentence(path: Path) -> Iterator[None]:
             raise
         name = shown(str(path), 200).strip("'")
         raise type(error)(
-            f"expected a place that can be written, got {name} ({error.strerror or error}); make its folder, free space, "
-            "or choose another place"
+            f"expected a place that can be written, got {name} ({error.strerror or error}); make its folder, free "
+            "space, or choose another place"
         ) from None
 
 
@@ -301,8 +301,9 @@ def _trouble(losses: Losses) -> str:
         "train_mean": (losses.train_mean, rows),
         "failure": (losses.failure, rows),
         "values": (losses.values, (*rows, plan.n)),
-        "predictions": (losses.predictions, (*rows, plan.n, *np.shape(losses.predictions)[-1:])),
     }
+    if losses.predictions is not None:
+        shapes["predictions"] = losses.predictions, (*rows, plan.n, *losses.predictions.shape[-1:])
     for name, (array, shape) in shapes.items():
         kind = np.uint8 if name == "failure" else np.floating
         if array is not None and (array.shape != shape or not np.issubdtype(array.dtype, kind)):

@@ -532,7 +532,7 @@ BAD_ARRAYS = [
     (
         "two classes at once",
         arrays(y=np.eye(30)[:, :2], task="classification"),
-        r"one label per case .*, or zeros and ones .*, got 0.0, 0.0 in row 2 of \[30, 2\]; give y \[N\], such as y.argmax",
+        r"one label per case .*, or zeros and ones .*, got 0.0, 0.0 in row 2 of \[30, 2\]; give y \[N\], such as",
     ),
     (
         "one class in columns",

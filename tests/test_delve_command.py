@@ -153,7 +153,7 @@ SENTENCES = {
         [*RUN, "--methods", "owm:ridge"],
         "expected a method of your own as module:name, got owm:ridge, which cannot be imported",
     ),
-    "a method that refuses": ([*RUN, "--methods", "own:bad"], "expected a ridge of at least 0"),
+    "a method that refuses": ([*RUN, "--methods", "own:bad"], "of at least 0, got -1.0; give 0 for none"),
     "sizes that are no numbers": (
         [*RUN, "--sizes", "64;128", "--methods", "lin-1"],
         "expected different whole numbers from 1 with commas between, got '64;128'",

@@ -1,4 +1,4 @@
-"""The command line given what nobody should give it: damaged files, modules that do not run, streams that are closed."""
+"""The command line given what nobody should: damaged files, modules that do not run, streams that are closed."""
 
 import bz2
 import gzip

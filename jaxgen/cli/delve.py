@@ -52,30 +52,30 @@ def add_to(commands) -> None:
             **shape,
         )
     )
-    shown = parts.add_parser(
+    compared = parts.add_parser(
         "report",
         help="compare the methods of an archive",
         description="Compares all methods of an archive on every task, prints it, and saves tables and figures.",
         **shape,
     )
-    shown.add_argument("archive", metavar="ARCHIVE", type=Path)
-    shown.add_argument(
+    compared.add_argument("archive", metavar="ARCHIVE", type=Path)
+    compared.add_argument(
         "--methods",
         metavar="NAMES",
         type=_words,
         help="names with commas between, in the order of the columns (default: all)",
     )
-    shown.add_argument("--prototasks", metavar="NAMES", type=_words, help="names with commas between (default: all)")
-    shown.add_argument(
+    compared.add_argument("--prototasks", metavar="NAMES", type=_words, help="names with commas between (default: all)")
+    compared.add_argument(
         "--holm", action="store_true", help="Holm's p-values in the figures (default: those of each pair by itself)"
     )
-    shown.add_argument(
+    compared.add_argument(
         "--out",
         metavar="DIR",
         type=Path,
         help="new folder for report, tables and figures (default: jaxgen-runs/delve-TIME)",
     )
-    shown.set_defaults(do=_report)
+    compared.set_defaults(do=_report)
     merged = parts.add_parser(
         "merge",
         help="add the results of another archive",

@@ -9,8 +9,8 @@ import matplotlib
 from jaxgen.cli import assess, delve
 from jaxgen.cli.streams import complain, in_words, safe_streams
 
-_EPILOG = """exit codes: 0 done, 1 some trainings failed or something could not be saved (the rest is), 2 the input or the
-command was not as expected, 130 stopped by the user; `jaxgen COMMAND --help` says more"""
+_EPILOG = """exit codes: 0 done, 1 some trainings failed or something could not be saved (the rest is), 2 the input
+or the command was not as expected, 130 stopped by the user; `jaxgen COMMAND --help` says more"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -63,7 +63,7 @@ def from_frame(frame: pd.DataFrame, target: Hashable, task: str | None = None, c
             f"expected at least two rows, one input and the target, got {len(frame)} rows of "
             f"{frame.shape[1]} columns; check the source of the data"
         )
-    columns = {name: _complete(column) for name, column in frame.items()}
+    columns = {str(name): _complete(column) for name, column in frame.items()}
     labels = columns.pop(target)
     if task != "classification":
         _check_spoiled(labels)

@@ -22,7 +22,7 @@ FEW = 20
 """So many different whole numbers at most may be classes as well as counts: as many classes as any data may have."""
 
 _LONGEST_LABEL = 15
-"""A text of more digits is an identifier, or a number that did not fit into 64 bits, rather than the name of a class."""
+"""A text of more digits is an identifier, or a number that did not fit into 64 bits, rather than a class."""
 
 
 def chosen_task(y: np.ndarray, task: str | None, target: str) -> str:
@@ -98,8 +98,8 @@ def _check_texts(y: np.ndarray, target: str) -> None:
     if numbers or hold_dates(words):
         first = next(word for word in words if not numbers or _is_measured(word))
         raise ValueError(
-            f"expected numbers or class names for {target!r}, got {'numbers' if numbers else 'dates'} written as texts, "
-            f"such as '{first}'; convert numbers that were read as texts (decimal=',', thousands='.'), or say "
+            f"expected numbers or class names for {target!r}, got {'numbers' if numbers else 'dates'} written as "
+            f"texts, such as '{first}'; convert numbers that were read as texts (decimal=',', thousands='.'), or say "
             "task='classification'"
         )
 

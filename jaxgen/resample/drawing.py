@@ -78,7 +78,7 @@ def _redrawn(rng: np.random.Generator, sets: int, rows: int, n: int, size: int) 
     return masks.reshape(sets, rows, n)
 
 
-def _repeated(sums: UInt64[np.ndarray, "sets rows"]) -> tuple[Int[np.ndarray, " found"], Int[np.ndarray, " found"]]:
+def _repeated(sums: UInt64[np.ndarray, "sets rows"]) -> tuple[Int[np.ndarray, " again"], Int[np.ndarray, " again"]]:
     """Set and row of the masks whose sum occurs in an earlier row of the set: all repeated masks, and next to never
     another.
     """

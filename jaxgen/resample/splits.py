@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from numbers import Real
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -173,7 +173,7 @@ def _sets(sets: Any) -> int | None:
 def _left_out(n: Any, fraction: Any) -> tuple[int, float, int]:
     """The cases, the fraction and ceil(n * fraction), if that leaves something to train and something to test on."""
     n = require("n", n, 2)
-    if not isinstance(fraction, Real) or not 0 < fraction < 1:
+    if not isinstance(fraction, float | np.floating | Fraction) or not 0 < fraction < 1:
         raise ValueError(
             f"expected a fraction between 0 and 1, got {shown(fraction)}; give the share of cases to leave out, such "
             "as 0.25"
