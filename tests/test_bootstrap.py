@@ -406,6 +406,19 @@ BAD = {
         lambda: estimate.error_632_plus(*example(), np.ones(3)),
         "expected a finite no-information rate, one for each data set [], got shape [3]",
     ),
+    "a loss of every output": (
+        lambda: estimate.no_information_rate(np.ones((4, 1)), np.ones((4, 1)), lambda y, p: np.abs(y - p)),
+        "expected a loss that turns targets and predictions [4, 4, 1] into one number per case [4, 4], got [4, 4, 1] "
+        "from <lambda>; leave out the sum or mean over cases",
+    ),
+    "a loss of all cases": (
+        lambda: estimate.no_information_rate(np.ones((4, 1)), np.ones((4, 1)), lambda y, p: np.mean(y - p)),
+        "into one number per case [4, 4], got [] from <lambda>",
+    ),
+    "a loss that stops": (
+        lambda: estimate.no_information_rate(np.ones((4, 1)), np.ones((4, 1)), lambda y: y),
+        "expected a loss that takes targets and predictions [4, 4, 1], got <lambda>, which stops with TypeError: ",
+    ),
     "gamma NaN": (lambda: estimate.error_632_plus(*example(), math.nan), "expected a finite no-information rate"),
     "shapes": (
         lambda: estimate.no_information_rate(np.ones((4, 1)), np.ones((5, 1)), loss.squared),

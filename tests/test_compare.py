@@ -630,6 +630,14 @@ def test_every_test_says_what_it_is(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_every_test_tells_of_failed_rows_left_out(kind):
+    test, (first, second), _ = KINDS[kind]
+    left = (replace(losses, dropped=2) for losses in (first, second))
+    assert test(*left).note.endswith("2 failed rows were left out")
+    assert "left out" not in test(first, second).note
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_test_finds_no_difference_between_equals(kind):
     test, (first, _), _ = KINDS[kind]
     got = test(first, first)
@@ -1131,6 +1139,14 @@ def test_tests_of_one_row_refuse_what_they_cannot_count(test):
             ValueError, match="expected at least 2 test cases held out of the training, got 1; leave more of them out"
         ):
             test(*pair_of_cases(resample.leave_one_out(20), loss="zero_one"), row=3)
+
+
+def test_two_test_cases_are_enough_for_tests_that_need_two():
+    plan = resample.leave_out(KEY, 20, 0.1, 1)
+    first, second = pair_of_cases(plan)
+    assert int(plan.test_sizes.min()) == 2
+    for test in (compare.hold_out_t, compare.permutation):
+        assert np.isfinite(test(first, second).p_value)
 
 
 def test_what_cannot_be_asked_of_one_row_is_refused():

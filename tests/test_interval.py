@@ -726,6 +726,7 @@ RECOMMENDED = {
     "one split": (PLANS["hold_out"], "R", "hold-out, t interval", "there is one split"),
     "random splits": (PLANS["corrected_t"], "R", "corrected resampled t interval", "splits share cases"),
     "random splits, ER": (PLANS["corrected_t"], "ER", "corrected resampled t interval", "trained on 18 of 24 cases"),
+    "splits of four fifths": (resample.leave_out(KEY, 20, 0.2, 5), "R", "corrected resampled t interval", ""),
     "splits of nine tenths": (resample.leave_out(KEY, 20, 0.1, 5), "R", "corrected resampled t interval", ""),
     "balanced": (
         resample.balanced(KEY, 24, 0.25, 6),
@@ -925,7 +926,7 @@ REFUSED = {
     "resamples": (
         partial(interval.bootstrap, resamples=1),
         SINGLE,
-        "resamples to be a whole number of at least 2, got 1",
+        "resamples to be a whole number from 2 to .*, got 1",
     ),
     "BCa": (
         partial(interval.bootstrap, resamples=2, seed=12),

@@ -735,6 +735,11 @@ BAD = {
     ),
     "two classes at once": (lambda: Predictions.from_arrays(np.ones((40, 3)), S, W), r"one 1 a case"),
     "target NaN": (lambda: Predictions.from_arrays(np.where(Y == 0, np.nan, Y), S, W), r"got \[1.0, nan\]"),
+    "one name twice": (
+        lambda: Predictions.from_arrays(Y, S, W, ("a", "b", "a")),
+        r"different names for 3 classes, got \('a', 'b', 'a'\); name each of them once",
+    ),
+    "unknown class where it does not matter": (lambda: metrics.recall(P, "macro", "cat"), "its number, got 'cat'"),
     "too few names": (
         lambda: Predictions.from_arrays(Y, S, W, ("a", "b")),
         "3 labels, one for each of the classes, got 2; name each",
@@ -841,6 +846,29 @@ def test_what_cannot_be_measured_is_refused(case, own_messages):
 def test_one_model_has_no_rows_to_choose():
     with pytest.raises(IndexError, match="predictions with rows to choose from, got those of one model"):
         TWO[0][0]
+    with pytest.raises(TypeError, match="predictions with rows to go through, got those of one model; use them as"):
+        list(TWO[0])
+
+
+def test_rows_are_chosen_by_number(own_messages):
+    every = list(TWO)
+    assert len(every) == 6
+    np.testing.assert_array_equal(every[-1].scores, TWO[-1].scores)
+    np.testing.assert_array_equal(every[5].scores, TWO[np.int64(5)].scores)
+    for row in (6, -7, "a", None, True, 1.0):
+        with pytest.raises(IndexError, match="expected the number of a row from 0 to 5, got .*; choose one of these"):
+            TWO[row]
+
+
+def test_classes_are_named_by_numbers_of_numpy_too():
+    assert roc.auc(TWO, positive=np.int64(1)).tolist() == roc.auc(TWO, positive=1).tolist()
+    named = Predictions.from_arrays(Y, S, W, np.array(["a", "b", "c"]))
+    assert named.classes == ("a", "b", "c")
+    np.testing.assert_array_equal(roc.auc(named, positive="c"), roc.auc(P, positive=2))
+
+
+def test_shares_may_be_a_list():
+    np.testing.assert_array_equal(metrics.lift(TWO, [0.2, 0.5]), metrics.lift(TWO, np.array([0.2, 0.5])))
 
 
 MARKED = {

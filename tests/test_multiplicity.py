@@ -347,6 +347,18 @@ BAD = {
         lambda: compare.pairwise(learners((4,), resample.bootstrap(KEY, 20, 4)), compare.corrected_t),
         "no correction is known",
     ),
+    "a p-value of all data sets together": (
+        lambda: compare.pairwise(learners((3, 12), FOUR[0].plan), lambda first, second: SimpleNamespace(p_value=0.5)),
+        r"two-sided p_value, got <lambda> with one of shape \[\], and not \[3\]; choose another",
+    ),
+    "a p-value that is a text": (
+        lambda: compare.pairwise(FOUR, lambda first, second: SimpleNamespace(p_value="small")),
+        "two-sided p_value, got <lambda> with no p_value; choose another",
+    ),
+    "a test of one": (
+        lambda: compare.pairwise(FOUR, lambda losses: 0.5),
+        "a test that takes the losses of two learners, got <lambda>, which stops with TypeError: .*; give for example",
+    ),
     "labels of pairs": (
         lambda: compare.pairwise(FOUR, compare.corrected_t, labels=["a"]),
         "4 labels, one for each of the learners, got 1",

@@ -269,6 +269,18 @@ OTHER_PLANS = {
         resample.nested_pairs(KEY, N, 5),
         "rows that do not test every case once before they test one again",
     ),
+    "five folds once and four folds once": (
+        replace(
+            resample.from_weights(
+                *(
+                    np.concatenate([getattr(resample.k_fold(KEY, N, k), name) for k in (5, 4)])
+                    for name in ("train", "test")
+                )
+            ),
+            labels={"repeat": np.repeat([0, 1], [5, 4])},
+        ),
+        "some cases tested more often than others, or rows of several kinds",
+    ),
     "five_by_two in another order": (
         resample.from_weights(np.stack([HALF, HALF, 1 - HALF, 1 - HALF]), np.stack([1 - HALF, 1 - HALF, HALF, HALF])),
         "rows that do not test every case once before",

@@ -58,6 +58,8 @@ def test_one_split_of_error_rates_gets_mcnemar():
     plan = resample.leave_out(KEY, N, 0.5, 1)
     first, second = losses(plan, 0, "zero_one"), losses(plan, 1, "zero_one")
     assert compare.recommend(first, second).p_value == compare.mcnemar(first, second).p_value
+    elsewhere = dataclasses.replace(first, values=np.where(plan.test > 0, first.values, 0.5))
+    assert compare.recommend(elsewhere, second).p_value == compare.mcnemar(first, second).p_value
 
 
 @pytest.mark.parametrize("name", [name for name, (plan, *_) in SUITS.items() if plan.resamples > 1])

@@ -413,8 +413,19 @@ def test_degenerate_cases_have_documented_values(case):
 VALUES = draws(10)
 LEFT_OUT = losses(PLANS["leave_out"])
 FAILED = losses(PLANS["leave_out"], failed=[2])
-RESAMPLES = "expected resamples to be a whole number of at least 2, got 1; give such a number"
+RESAMPLES = (
+    "expected resamples to be a whole number from 2 to 100000000 (what fits into memory), got 1; give such a number"
+)
 BAD = {
+    "a statistic of all axes": (
+        lambda: estimate.bootstrap(VALUES, 1, lambda values, axis: values.mean()),
+        "expected a statistic that takes away the last axis of values [2, 10], got shape [] from <lambda>; "
+        "let it heed its argument axis",
+    ),
+    "a statistic without an axis": (
+        lambda: estimate.jackknife(VALUES, lambda values: values.mean()),
+        "a statistic that is called as statistic(values, axis=-1), got <lambda>, which stops with TypeError: ",
+    ),
     "one value": (lambda: estimate.bootstrap(VALUES[:1], 1), "at least 2 values to resample, got 1; give one per case"),
     "a number": (lambda: estimate.jackknife(VALUES[0]), "at least 2 values to resample, got a single number"),
     "NaN": (

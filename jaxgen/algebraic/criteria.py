@@ -51,12 +51,14 @@ def fpe(full: Losses, parameters: int, transform: str = "none") -> Float[np.ndar
 
 
 def fper(fit: FullFit, curvature: str | None = None) -> Result:
-    """Final prediction error with regularisation: noise (1 + g1 / N) + g3, noise = (S_N - g3) / (1 + (g1 - 2 g2) / N).
+    """Final prediction error with regularisation.
+
+    noise (1 + g1 / N) + g3, with noise = (S_N - g3) / (1 + (g1 - 2 g2) / N) and the numbers of `effective_numbers`.
+    Without a penalty it is FPE. Use it for a penalised fit of squared errors, for new targets at the same inputs.
 
     Source: Larsen & Hansen 1994, in the form of the NNSYSID toolbox, which cites them; that the paper has it term for
-      term is not confirmed.
-    Derived: unbiased for ridge regression at fixed inputs if g3 used the true weights; with fitted ones it is slightly
-      too high. FPE without a penalty.
+    term is not confirmed. Derived: it is unbiased for ridge regression at fixed inputs if g3 uses the true weights;
+    with fitted ones it is slightly too high.
 
     Args:
       fit: of `full_fit`, by squared errors.
@@ -84,6 +86,9 @@ def fper(fit: FullFit, curvature: str | None = None) -> Result:
 
 def gpe(fit: FullFit, noise: float | None = None, curvature: str = "gauss_newton") -> Result:
     """Generalized prediction error: S_N + 2 noise p_eff / N (Moody 1992).
+
+    Use it where the variance of the noise is known, or p_eff is what is asked for; `fper` otherwise, which knows the
+    bias of the penalty.
 
     Args:
       fit: of `full_fit`, by squared errors.
@@ -119,9 +124,11 @@ def nic(fit: FullFit, hc3: bool = False, curvature: str | None = "full") -> Resu
     """Network information criterion, as an estimate of the mean loss: S_N + tr(G Q^-1) / N (Murata, Yoshizawa & Amari
     1994).
 
-    G is the covariance of the cases' gradients and Q the mean Hessian with the penalty's. Recalled and derived, not
-    read: at the minimum the covariance is their second moment of loss + penalty / N. For minus log-likelihoods it is
-    Takeuchi's TIC / 2N. The model need not contain the truth.
+    G is the covariance of the cases' gradients and Q the mean Hessian with the penalty's. The model need not contain
+    the truth, and any loss will do that the learner minimises. For minus log-likelihoods it is Takeuchi's TIC / 2N.
+
+    Recalled and derived, not read: at the minimum the covariance is the second moment of the gradients of loss +
+    penalty / N.
 
     Args:
       fit: of `full_fit`, with a loss that is a multiple of what the learner minimises.
@@ -148,11 +155,13 @@ def gen(fit: FullFit, lag: int, hc3: bool = False, curvature: str | None = "full
     """Generalization error estimate for dependent cases: NIC with covariances of the gradients up to a lag, weighted
     by 1 - t / N (Larsen 1992). Experimental.
 
-    Recalled, not read: S_N + 2/N tr[(R(0) + sum_t (1 - t/N) (R(t) + R(t)')) H^-1], R(t) = 1/N sum_k psi_k e_k psi_k+t'
-    e_k+t. Here the gradients are centred, which changes nothing without a penalty, and any loss may be used. With lag
-    0 it is NIC (derived). The lags matter where inputs and errors both depend on earlier ones; with independent
-    errors, as in `simulate.linear_ar`, NIC needs no correction. Simulated, least squares of 3 inputs and N = 300, both
-    autoregressive with coefficient 0.8: mean G 1.044, NIC and FPE 0.982, GEN with lag 10 1.036.
+    S_N + 2/N tr[(R(0) + sum_t (1 - t/N) (R(t) + R(t)')) H^-1] with R(t) = 1/N sum_k psi_k e_k psi_k+t' e_k+t. Use it
+    where inputs and errors both depend on earlier ones; with independent errors, as in `simulate.linear_ar`, NIC needs
+    no correction. With lag 0 it is NIC (derived).
+
+    Recalled, not read. Here the gradients are centred, which changes nothing without a penalty, and any loss may be
+    used. Simulated, least squares of 3 inputs and N = 300, both autoregressive with coefficient 0.8: mean G 1.044, NIC
+    and FPE 0.982, GEN with lag 10 1.036.
 
     Args:
       fit: of `full_fit`, with a loss that is a multiple of what the learner minimises; its cases in the order of time.
@@ -181,7 +190,8 @@ def s_p(fit: FullFit) -> Result:
     """S_p: unbiased for ER of least squares on independent Gaussian inputs (Hocking 1976; Breiman & Freedman 1983).
 
     N S_N (N - 1) / ((N - P) (N - P - 1)) without an intercept, S_N (N + 1) (N - 2) / ((N - P) (N - P - 1)) with one
-    among the P parameters (derived).
+    among the P parameters (derived). Use it where inputs are drawn anew with the targets, as in most data; FPE is for
+    the same inputs.
 
     Args:
       fit: of `full_fit`, of a linear model without a penalty; an intercept is found by its Jacobian.
@@ -204,7 +214,8 @@ def s_p(fit: FullFit) -> Result:
 def gcv(fit: FullFit, curvature: str | None = None) -> Result:
     """Generalized cross-validation: S_N / (1 - g2 / N)^2 (Craven & Wahba 1979; Golub, Heath & Wahba 1979).
 
-    For least squares its mean is noise (1 + P / (N - P)), just below ER on Gaussian inputs, noise (1 + P / (N - P -
+    It is leave-one-out with every leverage replaced by their mean; use `leave_one_out`, which is as cheap here, to see
+    single cases. For least squares its mean is noise (1 + P / (N - P)), just below ER on Gaussian inputs, noise (1 + P / (N - P -
     1)) (derived).
 
     Raises:
@@ -221,11 +232,11 @@ def gcv(fit: FullFit, curvature: str | None = None) -> Result:
 
 
 def leave_one_out(fit: FullFit) -> Result:
-    """Exact leave-one-out cross-validation of least squares with or without a ridge, without refitting: mean of (e_k /
-    (1 - h_k))^2 (Allen 1974, PRESS / N).
+    """Exact leave-one-out cross-validation of least squares with or without a ridge, without refitting.
 
-    Exact for models that are linear in their parameters with a quadratic penalty. Units that a wrapper found from the
-    training cases are kept, so under Normalised it is exact for least squares without a ridge only.
+    The mean of (e_k / (1 - h_k))^2 (Allen 1974, PRESS / N). It is exact for models that are linear in their parameters
+    with a quadratic penalty. Units that a wrapper found from the training cases are kept, so under Normalised it is
+    exact for least squares without a ridge only.
 
     Returns:
       Result, [*Q], with the largest leverage as a part.

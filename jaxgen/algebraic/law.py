@@ -128,12 +128,12 @@ def chi2_law(noise: float | Float[np.ndarray, "*Q"], cases: int, parameters: int
 
 
 def f_law(noise: float | Float[np.ndarray, "*Q"], cases: int, parameters: int) -> Any:
-    """The exact law of G of least squares on independent Gaussian inputs of mean 0, without an intercept: noise (1 + P
-    / (N - P + 1) F(P, N - P + 1)).
+    """The exact law of G of least squares on independent Gaussian inputs of mean 0, without an intercept.
+
+    noise (1 + P / (N - P + 1) F(P, N - P + 1)). The inputs' covariance and the true weights have no influence.
 
     Derived: (G - noise) / noise is z'W^-1 z with a standard normal z [P] and an independent Wishart matrix W of N
-      degrees of freedom, Hotelling's T^2 / N.
-    The inputs' covariance and the true weights have no influence.
+    degrees of freedom, Hotelling's T^2 / N.
 
     Args:
       noise: variance of the noise, a number or [*Q].

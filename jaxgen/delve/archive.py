@@ -251,8 +251,9 @@ class Archive:
         return pd.DataFrame(sorted(rows, key=lambda row: (row["prototask"], row["size"], row["method"])))
 
     def merge(self, other: "Archive") -> list[str]:
-        """Copies what is only in another archive to this one; nothing is copied unless both agree in what both have, and
-        nothing is damaged.
+        """Copies what is only in another archive to this one.
+
+        Nothing is copied unless both agree in what both have, and nothing is damaged.
 
         Two results of a name agree if learner, seed, data, plan and loss are the same; then the one that is here stays.
 

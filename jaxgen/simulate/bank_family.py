@@ -75,9 +75,10 @@ def bank(
     mean of the target over days is exactly the target without noise. Noise depends on the inputs, and little traffic
     gives targets that are exactly 0.
 
+    Use it for targets within [0, 1] with many exact zeros, and noise that depends on the inputs.
+
     Source: DELVE's simulator is not published. From its description come the story and the target; from its files
-      bank-8fm, bank-8nm and
-    bank-32nh the names of the inputs and their ranges:
+    bank-8fm, bank-8nm and bank-32nh the names of the inputs and their ranges:
       cx, cy, x, y: uniform within 1, for "f" within 0.5, of 0.
       sx, sy: exponential of mean 1, for "f" 0.5.
       rho: uniform within 0.5 of 0.

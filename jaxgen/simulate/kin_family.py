@@ -1,6 +1,7 @@
 """DELVE's kin family: how far the end of an 8-link robot arm is from a fixed point."""
 
 from functools import cache
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -43,13 +44,14 @@ def kin(
     0.1 pi ("f") or 0.5 pi ("n") of 0. Noise acts on the joint angles, so that its effect depends on the inputs: each
     is disturbed by a uniform number, independently.
 
-    Source: the constants, which are not published, were recovered from DELVE's files: without noise the arm explains
-      97.4 % of the variance of
-    kin-8fm, 95.6 % of kin-8nm and 64.9 % of kin-8nh, and what is left is like noise on the joint angles. That this is
-    uniform rather than Gaussian is read off the kurtosis of what is left of kin-8fm and kin-8nm. The data sets of 32
-    inputs could not be recovered, and are called "-like": all alpha, a and d are inputs too, uniform within 0.05 pi
-    and 0.05 m ("f") or 0.1 pi and 0.1 m ("n") of those of the 8-input arm, and the noise leaves about the shares of
-    the variance that it leaves with 8 inputs.
+    Use it for a smooth function of a few inputs that all matter, whose noise depends on the inputs.
+
+    Source: the constants, which are not published, were recovered from DELVE's files. Without noise the arm explains
+    97.4 % of the variance of kin-8fm, 95.6 % of kin-8nm and 64.9 % of kin-8nh, and what is left is like noise on the
+    joint angles. That this is uniform rather than Gaussian is read off the kurtosis of what is left of kin-8fm and
+    kin-8nm. The data sets of 32 inputs could not be recovered, and are called "-like": all alpha, a and d are inputs
+    too, uniform within 0.05 pi and 0.05 m ("f") or 0.1 pi and 0.1 m ("n") of those of the 8-input arm, and the noise
+    leaves about the shares of the variance that it leaves with 8 inputs.
 
     Args:
       key: consumed.
@@ -84,19 +86,39 @@ def kin_target(x: Float[np.ndarray, "*N D"]) -> Float[np.ndarray, "*N"]:
     return arms.targets(_distance, x)
 
 
+class _Joint(NamedTuple):
+    """What a link does to the part of the arm that it carries, of one link, or of all L.
+
+    Attributes:
+      cosines, sines: of the angle theta that it turns by and the angle alpha that it is twisted by.
+      length: a, along the next normal, metres.
+      offset: d, along its axis, metres.
+    """
+
+    cosines: Float[Array, "*L 2"]
+    sines: Float[Array, "*L 2"]
+    length: Float[Array, "*L"]
+    offset: Float[Array, "*L"]
+
+
 def _distance(x: Float[Array, " D"]) -> Float[Array, ""]:
-    """Distance of the end point of one arm from the fixed point; the arm is followed from its end to its base."""
+    """Distance of the end point of one arm from the fixed point.
+
+    The arm is followed from its end to its base, so that each link moves one point instead of composing matrices: it
+    shifts the point by a along x, twists by alpha about x, shifts by d along z and turns by theta about z.
+    """
     angle, twist, length, offset = (
         jnp.reshape(x, (4, 8)) if x.shape == (32,) else (x, *(jnp.asarray(c) for c in (_TWIST, _LENGTH, _OFFSET)))
     )
 
-    def link(end, joint):
-        (ct, ca), (st, sa), a, d = joint
-        x, y, z = end[0] + a, ca * end[1] - sa * end[2], sa * end[1] + ca * end[2] + d
+    def link(end, joint: _Joint):
+        (ct, ca), (st, sa) = joint.cosines, joint.sines
+        x, y, z = end[0] + joint.length, ca * end[1] - sa * end[2], sa * end[1] + ca * end[2] + joint.offset
         return jnp.stack([ct * x - st * y, st * x + ct * y, z]), None
 
     turns = jnp.stack([angle, twist], 1)
-    end, _ = jax.lax.scan(link, jnp.zeros(3), (jnp.cos(turns), jnp.sin(turns), length, offset), reverse=True)
+    joints = _Joint(jnp.cos(turns), jnp.sin(turns), length, offset)
+    end, _ = jax.lax.scan(link, jnp.zeros(3), joints, reverse=True)
     return jnp.linalg.norm(end - jnp.asarray(_POINT))
 
 

@@ -64,13 +64,15 @@ def pumadyn(
       and the viscous frictions of links 1 to 5. The target is the acceleration of joint 6; only theta5 and tau4 matter
       to it. Gaussian noise is added to it.
 
-    Source: recovered from DELVE's files with the constants of Corke's Robotics Toolbox, none fitted: without noise the
-      arm explains 95.0 % of the
-    variance of pumadyn-8fm, 96.8 % of pumadyn-8nm and 97.3 % of pumadyn-32nm. What is left of the latter is Gaussian
-    noise of constant variance. The files tell hardly between a friction of B, as the toolbox lists it, and none, but
-    pumadyn-32nm excludes B times the gear ratio. The size of the noise follows from what is left (8fm, 8nm, 32nm) or
-    from the mean and the variance of the target that DELVE lists (8fh, 8nh). Choices, for want of a file: the ranges
-    of 32f, and for 32fm, 32fh and 32nh a noise of the share of the variance that it has with 8 inputs.
+    Use the 32 inputs for relevance determination: 30 of them have no influence on the target.
+
+    Source: recovered from DELVE's files with the constants of Corke's Robotics Toolbox, none of them fitted. Without
+    noise the arm explains 95.0 % of the variance of pumadyn-8fm, 96.8 % of pumadyn-8nm and 97.3 % of pumadyn-32nm.
+    What is left of the latter is Gaussian noise of constant variance. The files tell hardly between a friction of B,
+    as the toolbox lists it, and none, but pumadyn-32nm excludes B times the gear ratio. The size of the noise follows
+    from what is left (8fm, 8nm, 32nm) or from the mean and the variance of the target that DELVE lists (8fh, 8nh).
+    Choices, for want of a file: the ranges of 32f, and for 32fm, 32fh and 32nh a noise of the share of the variance
+    that it has with 8 inputs.
 
     Args:
       key: consumed.

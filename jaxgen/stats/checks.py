@@ -1,6 +1,6 @@
 """What a caller gives to statistics, checked with one sentence each: losses, numbers, levels and alternatives."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,8 @@ def _instead(given: Any, usually: str) -> str:
     """What to do about an argument of another kind."""
     if isinstance(given, list | tuple) and given and all(isinstance(part, Losses) for part in given):
         return "give them one by one"
+    if isinstance(given, Mapping):
+        return "give its values in a list"
     if isinstance(given, Losses):
         return "give the numbers themselves, such as losses.g"
     if hasattr(given, "estimate") and hasattr(given, "method"):

@@ -3,7 +3,7 @@ share cases.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -108,6 +108,7 @@ def divisions(plan: Plan) -> Int[np.ndarray, " R"]:
     """
     if "repeat" in plan.labels:
         return np.unique(plan.labels["repeat"], return_inverse=True)[1]
+    # Every division tests the first case once.
     repeats = max(int(plan.test[..., 0].sum(-1).max()), 1)
     return np.arange(plan.resamples) * repeats // plan.resamples
 
@@ -144,17 +145,26 @@ def ten_halves(values: Float[np.ndarray, "*Q R"], plan: Plan) -> Float[np.ndarra
     return values[..., order].reshape(*values.shape[:-1], 5, 2)
 
 
-def suited(table: Sequence[tuple[Any, Any, str]], plan: Plan, expected: str) -> tuple[Callable[..., Any], str]:
-    """The method for a plan, with any number of rows R, and the reason: the first line (fits, method, reason) of the
-    table that fits.
+class Advice(NamedTuple):
+    """A line of a table of advice: whether it fits a plan, the method for such plans, and why. No method means that none
+    is known to do what it should, and then the reason says what to do instead.
+    """
+
+    fits: bool | np.bool
+    method: Callable[..., Any] | None
+    reason: str
+
+
+def suited(table: Sequence[Advice], plan: Plan, expected: str) -> tuple[Callable[..., Any], str]:
+    """The method for a plan, with any number of rows R, and the reason: those of the first line that fits.
 
     Raises:
-      ValueError: that line has no method, and the reason says why; `expected` says what was.
+      ValueError: that line has no method; `expected` says what was.
     """
-    method, reason = next((method, reason) for fits, method, reason in table if fits)
-    if method is None:
-        raise ValueError(f"expected {expected}, got {plan.scheme}: {reason}")
-    return method, reason
+    line = next(line for line in table if line.fits)
+    if line.method is None:
+        raise ValueError(f"expected {expected}, got {plan.scheme}: {line.reason}")
+    return line.method, line.reason
 
 
 def span(sizes: Int[np.ndarray, "..."]) -> str:
@@ -163,6 +173,7 @@ def span(sizes: Int[np.ndarray, "..."]) -> str:
 
 
 def _not_held_out(train: np.ndarray, test: np.ndarray) -> str:
+    """What keeps test cases from being held out, and what to do; empty if nothing does."""
     if np.any((train > 0) & (test > 0)):
         return "some that were trained on; use a plan that leaves its test cases out, or estimate.apparent"
     return "some that count more than once; give test weights of 0 and 1" if test.max() > 1 else ""

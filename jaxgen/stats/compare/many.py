@@ -338,7 +338,7 @@ def cases(losses: Blocks, row: int | None = None, labels: Sequence[str] | None =
     return _checked(table, labels, "test cases")
 
 
-def aligned(losses: Sequence[Losses]) -> list[Losses]:
+def aligned(losses: Any) -> list[Losses]:
     """The losses [*Q, R] of 2 learners or more, in a list.
 
     Raises:
@@ -404,7 +404,12 @@ def _checked(table: Table, labels: Sequence[str] | None, blocks: str) -> Table:
 
 
 def _chi_square(ranks: Float[np.ndarray, "B L"]) -> tuple[float, float]:
-    """Friedman's statistic with and without the correction for ties; 0 where all ranks are equal."""
+    """Friedman's statistic with and without the correction for ties; 0 where all ranks are equal.
+
+    In the symbols of Demsar 2006, with k learners, N = B data sets and average ranks R_j, whose mean is (k + 1)/2:
+    chi2 = 12 N / (k (k + 1)) sum_j (R_j - (k + 1)/2)^2. Without ties the ranks' sum of squares is N k (k^2 - 1) / 12,
+    and to divide by the sum that there is corrects for ties.
+    """
     b, k = ranks.shape
     between, within = b * np.sum((ranks.mean(0) - (k + 1) / 2) ** 2), np.sum((ranks - (k + 1) / 2) ** 2)
     return float((k - 1) * b * between / within) if within > 0 else 0.0, float(12 * between / (k * (k + 1)))

@@ -333,8 +333,12 @@ def max_t(
 
 
 def _bootstrapped(differences: Float[np.ndarray, "P N"], resamples: int, seed: int) -> Float[np.ndarray, "P B"]:
-    """|t| of the draws around the mean of the cases; 0 for a difference that is the same in every case."""
+    """|t| of the draws around the mean of the cases; 0 for a difference that is the same in every case.
+
+    A draw is a vector of counts, so that means and mean squares of all pairs and many draws are two matrix products.
+    """
     rng, n = np.random.default_rng(seed), differences.shape[-1]
+    # t does not depend on the unit: deviations of at most 1 keep small differences above the rounding of the variance.
     centred = differences - differences.mean(-1, keepdims=True)
     scale = np.where(np.ptp(differences, axis=-1) == 0, 0.0, np.abs(centred).max(-1))[:, None]
     centred = np.divide(centred, scale, out=np.zeros_like(centred), where=scale > 0)
@@ -342,7 +346,8 @@ def _bootstrapped(differences: Float[np.ndarray, "P N"], resamples: int, seed: i
     for start in range(0, resamples, step):
         weights = rng.multinomial(n, np.full(n, 1 / n), min(step, resamples - start)).astype(np.float64).T / n
         mean, square = centred @ weights, centred**2 @ weights
-        variance = np.maximum(square - mean**2, 1e-14)  # a draw of equal differences has rounding for a variance
+        # Divisor n, so that S^2 / n is the variance over n - 1; a draw of equal differences has rounding for a variance.
+        variance = np.maximum(square - mean**2, 1e-14)
         drawn.append(np.abs(mean) * np.sqrt((n - 1) / variance))
     return np.concatenate(drawn, axis=-1)
 
@@ -355,6 +360,7 @@ def _tail(t: Float[np.ndarray, "P"], drawn: Float[np.ndarray, "*A B"]) -> Float[
 def _step_down(t: Float[np.ndarray, "P"], drawn: Float[np.ndarray, "P B"]) -> Float[np.ndarray, "P"]:
     """The largest |t| is compared with the maxima of all, the next with those of all but that one, and so on."""
     order = np.argsort(-t, kind="stable")
+    # From the pair with the least |t| upwards: the maximum of its draws and those of all pairs with a smaller |t|.
     maxima = np.maximum.accumulate(drawn[order[::-1]], axis=0)[::-1]
     adjusted = np.empty_like(t)
     adjusted[order] = np.maximum.accumulate((1 + np.sum(maxima >= t[order, None], axis=-1)) / (1 + drawn.shape[-1]))

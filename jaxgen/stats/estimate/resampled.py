@@ -405,7 +405,7 @@ def _above_outer_fence(trained: Float[np.ndarray, "*Q R"]) -> Float[np.ndarray, 
     return np.asarray(np.where(np.isnan(trained).any(-1), np.nan, above.sum(-1)))
 
 
-def _checked(values: Any, statistic: Any) -> Float[np.ndarray, "*Q N"]:
+def _checked(values: Any, statistic: Statistic) -> Float[np.ndarray, "*Q N"]:
     """The values as an array, if they can be resampled and the statistic can be taken of them."""
     values = as_numbers("values", values)
     if values.ndim == 0 or values.shape[-1] < 2:
@@ -418,7 +418,7 @@ def _checked(values: Any, statistic: Any) -> Float[np.ndarray, "*Q N"]:
     return values
 
 
-def _require_statistic(statistic: Any, values: Float[np.ndarray, "*Q N"]) -> None:
+def _require_statistic(statistic: Statistic, values: Float[np.ndarray, "*Q N"]) -> None:
     """Refuses what is no function of values along an axis; on two copies, since it will be called for many samples at
     once.
     """

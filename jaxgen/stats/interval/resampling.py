@@ -2,6 +2,7 @@
 are in `fixed.py`.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,18 @@ from jaxtyping import Bool, Float
 
 from jaxgen.stats.checks import require_alternative, require_level, require_losses
 from jaxgen.stats.interval import fixed
-from jaxgen.stats.rows import divisions, every_case, not_folds, overlap, span, suited, ten_halves, tested, within
+from jaxgen.stats.rows import (
+    Advice,
+    divisions,
+    every_case,
+    not_folds,
+    overlap,
+    span,
+    suited,
+    ten_halves,
+    tested,
+    within,
+)
 from jaxgen.stats.spread import Spread, all_pairs, as_result, caution, corrected, independent, joined
 from jaxgen.types import Losses, Plan
 from jaxgen.types.numbers import require_one_of
@@ -364,60 +376,62 @@ def recommend(losses: Losses, target: str = "R", level: float = 0.95, alternativ
     return replace(result, note=joined(f"chosen because {reason}", result.note, _fewer(losses.plan, method)))
 
 
-def _choice(plan: Plan, target: str):
-    """The method for a plan and a target, and the reason: the first line that fits, where no method means that none is
-    known.
-    """
+def _choice(plan: Plan, target: str) -> tuple[Callable[..., Result], str]:
+    """The method for a plan and a target, and the reason."""
     labels, folds, apart = set(plan.labels), not not_folds(plan), not overlap(plan)
     ordered, dependent = "fold" in labels and "repeat" not in labels, "groups=" in plan.scheme
     table = (
-        (
+        Advice(
             target == TARGETS[2] and folds and not ordered and not dependent,
             cross_validation,
             "its central limit theorem is about the k-fold test error",
         ),
-        (
+        Advice(
             target == TARGETS[2],
             None,
             "no folds of independent cases that test each of them once; use k_fold without groups, or ask for R or ER",
         ),
-        (plan.test.max() > 1, None, "test cases that count more than once; give test weights of 0 and 1"),
-        (
+        Advice(plan.test.max() > 1, None, "test cases that count more than once; give test weights of 0 and 1"),
+        Advice(
             np.any((plan.train > 0) & (plan.test > 0)),
             None,
             "rows tested on cases that they were trained on: the apparent error; use leave_out or nested_pairs",
         ),
-        (
+        Advice(
             plan.train.max() > 1,
             None,
             "bootstrap samples, which train on about 0.63 n cases: "
             "intervals around their out-of-bag and .632+ errors miss R and ER of networks; "
             "use leave_out or nested_pairs",
         ),
-        (ordered, None, "blocks of a series, whose cases depend on each other; no interval here allows for that"),
-        (plan.resamples == 1, hold_out, "there is one split"),
-        (
+        Advice(ordered, None, "blocks of a series, whose cases depend on each other; no interval here allows for that"),
+        Advice(plan.resamples == 1, hold_out, "there is one split"),
+        Advice(
             "first" in labels,
             nested_cross_validation,
             "nested cross-validation estimates its own error and corrects its bias: "
             "it covers R where plain cross-validation does not",
         ),
-        ("pair" in labels, conservative_z, "pairs of disjoint halves show the variance between data sets"),
-        (apart and target == "R", None, "training sets that do not overlap, none of which holds all cases; ask for ER"),
-        (apart, naive_t, "rows share neither training nor test cases and so are independent"),
-        (
+        Advice("pair" in labels, conservative_z, "pairs of disjoint halves show the variance between data sets"),
+        Advice(
+            apart and target == "R",
+            None,
+            "training sets that do not overlap, none of which holds all cases; ask for ER",
+        ),
+        Advice(apart, naive_t, "rows share neither training nor test cases and so are independent"),
+        Advice(
             "instance" in labels,
             None,
             "training sets that share their test cases; use task_instances with common=False, or leave_out",
         ),
-        (
+        Advice(
             plan.test_sizes.max() == 1,
             None,
             "single test cases, from which the dependence of the models cannot be seen; "
             "ask for the k-fold test error, or use nested_pairs",
         ),
-        (folds, bouckaert_frank, "folds share training cases, for which the corrected t allows"),
-        (True, corrected_t, "splits share cases, for which the corrected t allows"),
+        Advice(folds, bouckaert_frank, "folds share training cases, for which the corrected t allows"),
+        Advice(True, corrected_t, "splits share cases, for which the corrected t allows"),
     )
     return suited(table, plan, f"a plan from which an interval for {target} is known to cover what it should")
 

@@ -6,7 +6,7 @@ data sets. What has one number a row is a distribution over rows, and `jaxgen.st
 areas under ROC curves are in `jaxgen.stats.metrics.roc`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from jaxgen.stats.checks import as_numbers
 from jaxgen.types import as_weights
 from jaxgen.types.numbers import require_flag, require_kind, require_labels, require_number, require_one_of, shown
 
-Positive = int | str | None
+Positive = int | np.integer | str | None
 """The class to find, by its name or number; None means the second of two."""
 Shares = Sequence[float] | Float[np.ndarray, " G"]
 Values = Float[np.ndarray, "*R"] | Float[np.ndarray, "*R C"]
@@ -56,7 +56,12 @@ class Predictions:
 
     @classmethod
     def from_arrays(
-        cls, y: Any, scores: Any, test: Any = None, classes: tuple[str, ...] = (), learner: str = "given predictions"
+        cls,
+        y: Any,
+        scores: Any,
+        test: Any = None,
+        classes: Collection[str] | None = (),
+        learner: str = "given predictions",
     ) -> "Predictions":
         """Predictions of any tool.
 
@@ -126,7 +131,7 @@ class Predictions:
             )
         return (self[row] for row in range(self.rows[0]))
 
-    def __getitem__(self, row: int) -> "Predictions":
+    def __getitem__(self, row: int | np.integer) -> "Predictions":
         """The predictions of one row; of several data sets, those of one set.
 
         Raises:
@@ -170,12 +175,12 @@ class Predictions:
         Raises:
           ValueError: no such class, or None for more than two classes.
         """
-        if positive is None and len(self.classes) == 2:
+        count = len(self.classes)
+        if positive is None and count == 2:
             return 1
         if isinstance(positive, str) and positive in self.classes:
             return self.classes.index(positive)
-        whole = isinstance(positive, int | np.integer) and not isinstance(positive, bool)
-        if whole and 0 <= positive < len(self.classes):
+        if isinstance(positive, int | np.integer) and not isinstance(positive, bool) and 0 <= positive < count:
             return int(positive)
         raise ValueError(
             f"expected the positive class to be one of {', '.join(self.classes)} or its number, got "
