@@ -1,5 +1,5 @@
-"""Losses of predictions for test cases only, as `cross_val_predict` of any tool gives them: all that asks for test cases
-alone has the numbers that it has of all predictions, and the rest says what it lacks.
+"""Losses of predictions for test cases only, as `cross_val_predict` of any tool gives them: all that asks for test
+cases alone has the numbers that it has of all predictions, and the rest says what it lacks.
 """
 
 import dataclasses

@@ -477,7 +477,8 @@ SENTENCES = {
     ),
     "unknown saves": (
         Descent(saves="log"),
-        r"saves='1-2-5', a whole number from 1 to the 1000 steps, or a tuple of iterations, got 'log'; choose one of these",
+        r"saves='1-2-5', a whole number from 1 to the 1000 steps, or a tuple of iterations, got "
+        r"'log'; choose one of these",
     ),
     "too many saves": (
         Descent(steps=5, saves=6),

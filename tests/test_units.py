@@ -107,7 +107,7 @@ def test_linear_learners_are_fitted_in_double_precision():
 
 
 def test_what_may_stay_stays():
-    """Plain columns are not touched, nor are those that must come as they are, so most results do not depend on this."""
+    """Plain columns are not touched, nor are those that must come as they are."""
     free = Freedom(True, True, True, True)
     learner = type("Free", (), {"freedom": free, "raw_inputs": ()})()
     units = suited(DATA, learner, loss.about(loss.squared), "float64")

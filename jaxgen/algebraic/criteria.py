@@ -215,8 +215,8 @@ def gcv(fit: FullFit, curvature: str | None = None) -> Result:
     """Generalized cross-validation: S_N / (1 - g2 / N)^2 (Craven & Wahba 1979; Golub, Heath & Wahba 1979).
 
     It is leave-one-out with every leverage replaced by their mean; use `leave_one_out`, which is as cheap here, to see
-    single cases. For least squares its mean is noise (1 + P / (N - P)), just below ER on Gaussian inputs, noise (1 + P / (N - P -
-    1)) (derived).
+    single cases. For least squares its mean is noise (1 + P / (N - P)), just below ER on Gaussian inputs, noise (1 + P
+    / (N - P - 1)) (derived).
 
     Raises:
       ValueError: not squared errors of one output, as many effective parameters as cases, or a Hessian that is not

@@ -167,7 +167,7 @@ class LeastSquares(Learner):
         y_centre: Float[Array, " K"],
         y_scale: Float[Array, " K"],
     ) -> LinearFit:
-        """The same model for inputs and targets that have been centred and divided by a scale."""
+        """The same model, weights [D, K], for inputs and targets that have been centred and divided by a scale."""
         at_centre = jnp.matmul(x_centre, params.weights, precision="highest") + params.intercept
         weights = params.weights * x_scale[:, None] / y_scale[None]
         return LinearFit(weights, (at_centre - y_centre) / y_scale, params.deficient)

@@ -146,8 +146,8 @@ def ten_halves(values: Float[np.ndarray, "*Q R"], plan: Plan) -> Float[np.ndarra
 
 
 class Advice(NamedTuple):
-    """A line of a table of advice: whether it fits a plan, the method for such plans, and why. No method means that none
-    is known to do what it should, and then the reason says what to do instead.
+    """A line of a table of advice: whether it fits a plan, the method for such plans, and why. No method means that
+    none is known to do what it should, and then the reason says what to do instead.
     """
 
     fits: bool | np.bool

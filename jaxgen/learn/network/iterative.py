@@ -160,7 +160,7 @@ class Iterative(Learner):
     def fit_from(
         self, start: PyTree, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
     ) -> Trained:
-        """The same as `fit(key, x, y, w, start)`."""
+        """The same as `fit(key, x, y, w, start)`, of cases [n, D], [n, K], [n]."""
         return self.fit(key, x, y, w, start)
 
     def path(

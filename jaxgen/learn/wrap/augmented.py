@@ -37,7 +37,7 @@ class Augmented(Changing):
         return Freedom()
 
     def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:
-        """(1 + copies) n cases."""
+        """All cases [(1 + copies) n, D], the copies after their originals."""
         copy_key, fit_key = jax.random.split(key)
         return Entered(None, fit_key, *self._enlarged(copy_key, x, y, w))
 

@@ -212,7 +212,8 @@ class EarlyStopped(Wrapper):
         shapes = jax.tree.map(lambda a: list(a.shape), losses)
         if shapes != [5]:
             raise ValueError(
-                f"{expected} that returns [n], the loss of every case, got {shapes} for n = 5; sum over the outputs only"
+                f"{expected} that returns [n], the loss of every case, got {shapes} for n = 5; "
+                "sum over the outputs only"
             )
 
     @property

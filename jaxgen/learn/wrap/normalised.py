@@ -91,7 +91,7 @@ class Normalised(Changing):
         return units._replace(base=jax.vmap(LeastSquares.in_units)(fits, *units[1:])), trusted
 
     def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:
-        """The cases in normalised units."""
+        """The cases [n, D], [n, K] in normalised units."""
         units = self._units(x, y, w)
         return Entered(units, key, self.inputs_inside(units, x), self.targets_inside(units, y), w)
 

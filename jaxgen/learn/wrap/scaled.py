@@ -44,7 +44,7 @@ class Scaled(Changing):
         return Freedom(y_scale=self.inside.freedom.y_scale)
 
     def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:
-        """The cases with scaled inputs."""
+        """The cases with scaled inputs [n, D]."""
         own = ScaledFit(None, self._factors(x, y, w))
         return Entered(own, key, self.inputs_inside(own, x), y, w)
 

@@ -97,13 +97,13 @@ class Entered(NamedTuple):
 class Changing(Wrapper):
     """A wrapper that changes the cases on their way in and the predictions on their way out.
 
-    Such a wrapper says with `enter` what goes in, and with `inputs_inside`, `targets_inside` and `predictions_outside` how inputs, targets and
-    predictions are changed by parameters that it learned. Everything else follows from it: training from a start,
-    saved networks, and what was made small.
+    Such a wrapper says with `enter` what goes in, and with `inputs_inside`, `targets_inside` and
+    `predictions_outside` how inputs, targets and predictions are changed by parameters that it learned. Everything
+    else follows from it: training from a start, saved networks, and what was made small.
     """
 
     def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:
-        """The key and the cases of the learner inside."""
+        """The key and the cases [m, D], [m, K], [m] of the learner inside."""
         raise NotImplementedError
 
     def outside(self, own: Any, params: Params) -> Params:
@@ -138,7 +138,7 @@ class Changing(Wrapper):
     def fit_from(
         self, start: PyTree, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
     ) -> Params:
-        """The same from given start parameters, which are for the learner inside."""
+        """The same, for cases [n, D], [n, K], [n], from given start parameters, which are for the learner inside."""
         own, *cases = self.enter(key, x, y, w)
         return self.outside(own, self.inside.fit_from(start, *cases))
 

@@ -346,7 +346,8 @@ def _bootstrapped(differences: Float[np.ndarray, "P N"], resamples: int, seed: i
     for start in range(0, resamples, step):
         weights = rng.multinomial(n, np.full(n, 1 / n), min(step, resamples - start)).astype(np.float64).T / n
         mean, square = centred @ weights, centred**2 @ weights
-        # Divisor n, so that S^2 / n is the variance over n - 1; a draw of equal differences has rounding for a variance.
+        # Divisor n, so that S^2 / n is the variance over n - 1; a draw of equal differences has rounding for a
+        # variance.
         variance = np.maximum(square - mean**2, 1e-14)
         drawn.append(np.abs(mean) * np.sqrt((n - 1) / variance))
     return np.concatenate(drawn, axis=-1)
