@@ -183,7 +183,7 @@ TABLES = {  # content, options -> a part of the message
     "dollars": (text([f"${i + 100}" for i in range(30)]), {}, "such as '$100'"),
     "shares": (text([f"{i} %" for i in range(30)]), {}, "such as '0 %'"),
     "dates": (text(DAYS), {}, "got dates in column 'b'"),
-    "zero bytes": (text(["0\x001"] * 29 + ["1"]), {}, r"got '0\x001' in column 'b', row 0; it holds a zero byte"),
+    "zero bytes": (text(["0\x001"] * 29 + ["1"]), {}, "expected a table in text, got a file with zero bytes"),
     "the header twice": (text(Y, header="a,y,y"), {}, "header with different names, got y more than once"),
     "the header twice, of inputs": (text(Y, header="a,a,y"), {}, "header with different names, got a more than once"),
     "the header twice, further down": (f"title\n{text(Y, header='y,b,y')}", {"header": 1}, "got y more than once"),
@@ -232,8 +232,15 @@ def test_tables_and_options_of_another_kind_are_refused(case):
     assert words in sentence(lambda: read(content, **options))
 
 
-def test_integers_beyond_64_bits_are_numbers():
-    data = read(text([10**30 + i * 10**29 for i in range(30)]))
+def test_integers_beyond_64_bits_are_numbers_or_refused():
+    """Pandas 2 reads them as texts."""
+    table = text([10**30 + i * 10**29 for i in range(30)])
+    if pd.__version__ < "3":
+        assert "numbers written as texts in column 'b', such as '1000000000000000000000000000000'" in sentence(
+            lambda: read(table)
+        )
+        return
+    data = read(table)
     np.testing.assert_allclose(data.x[:, 1], 1e30 + 1e29 * np.arange(30), rtol=1e-15)  # to the last digit of a float
 
 

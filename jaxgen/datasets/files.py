@@ -18,6 +18,9 @@ _LINES = {
 }
 """The options of pandas.read_csv that say how a file is cut into lines and values."""
 
+_PACKED = {".gz", ".bz2", ".zip", ".xz", ".zst", ".tar", ".tgz"}
+"""Suffixes of files that pandas unpacks, which protect their content themselves."""
+
 
 def read_table(path: Any, options: Mapping[str, Any]) -> tuple[str | Path, pd.DataFrame]:
     """The name of a CSV file and its table, one row per case [N].
@@ -36,6 +39,7 @@ def read_table(path: Any, options: Mapping[str, Any]) -> tuple[str | Path, pd.Da
         for several in ("chunksize", "iterator"):
             if options.get(several):
                 raise ValueError(f"expected options that read one table, got {several}; leave it out")
+        _refuse_zero_bytes(source, options)
         table = _parsed(source, options)
         _check_header(source, options, table.shape[1])
         # Where rows have more values than the header has names, pandas takes the first values as row names.
@@ -66,6 +70,31 @@ def _opened(path: Any) -> tuple[str | Path, Path | str | bytes]:
     return name, content
 
 
+def _refuse_zero_bytes(source: Path | str | bytes, options: Mapping[str, Any]) -> None:
+    """Refuses a file that is no text: pandas 2 reads a number up to a zero byte and forgets the rest of it."""
+    wide = any(digits in str(options.get("encoding")) for digits in ("16", "32"))  # letters of several bytes
+    packed = options.get("compression", "infer") not in (None, "infer")
+    if wide or packed:
+        return
+    if isinstance(source, Path):
+        if source.suffix in _PACKED:
+            return
+        try:
+            with source.open("rb") as file:
+                damaged = any(b"\0" in part for part in iter(lambda: file.read(2**20), b""))
+        except OSError as error:
+            raise type(error)(
+                f"{source}: expected a file that can be read, got trouble ({error.strerror}); check its permissions"
+            ) from None
+    else:
+        damaged = "\0" in source if isinstance(source, str) else b"\0" in source
+    if damaged:
+        raise ValueError(
+            "expected a table in text, got a file with zero bytes; fetch it again if it is damaged, or give its "
+            "encoding (such as encoding='utf-16')"
+        )
+
+
 def _parsed(source: Path | str | bytes, options: Mapping[str, Any]) -> pd.DataFrame:
     """What pandas makes of a file, its many kinds of trouble in one sentence."""
     stream: Any = source
@@ -83,10 +112,6 @@ def _parsed(source: Path | str | bytes, options: Mapping[str, Any]) -> pd.DataFr
     except MemoryError:
         raise MemoryError(
             "expected a table that fits into memory, got one that does not; read part of it (usecols, nrows)"
-        ) from None
-    except PermissionError as error:
-        raise PermissionError(
-            f"{source}: expected a file that may be read, got {_in_a_line(error)}; check its permissions"
         ) from None
     # Of pandas' parser, of bytes that are no text, of gzip, zip, xz and tar files that are damaged, of packages that
     # an option needs, of regular expressions: too many kinds to name, and all about this one file and its options.

@@ -169,18 +169,16 @@ def _of_single_values(column: pd.Series) -> pd.Series:
         return pd.Series(values, name=column.name)
     if share(values, _is_single) < 1:
         row, value = next((row, value) for row, value in enumerate(values) if not _is_single(value))
-        advice = "make one column of numbers or texts of each of its parts, or leave the column out"
-        if isinstance(value, str):
-            advice = "it holds a zero byte, so the file is damaged or no text; fetch it again"
         raise ValueError(
-            f"expected numbers or texts, got {shown(value)} in column {column.name!r}, row {row}; {advice}"
+            f"expected numbers or texts, got {shown(value)} in column {column.name!r}, row {row}; "
+            "make one column of numbers or texts of each of its parts, or leave the column out"
         )
     return column
 
 
 def _is_single(value: Any) -> bool:
     """Whether a value of a column is a text or a number."""
-    return "\0" not in value if isinstance(value, str) else isinstance(value, bool | np.bool_) or is_number(value)
+    return isinstance(value, str | bool | np.bool_) or is_number(value)
 
 
 def _check_spoiled(column: pd.Series) -> None:
