@@ -64,7 +64,7 @@ def pumadyn(
       and the viscous frictions of links 1 to 5. The target is the acceleration of joint 6; only theta5 and tau4 matter
       to it. Gaussian noise is added to it.
 
-    Use the 32 inputs for relevance determination: 30 of them have no influence on the target.
+    Use the 32 inputs for relevance determination: only two of them matter to the target.
 
     Source: recovered from DELVE's files with the constants of Corke's Robotics Toolbox, none of them fitted. Without
     noise the arm explains 95.0 % of the variance of pumadyn-8fm, 96.8 % of pumadyn-8nm and 97.3 % of pumadyn-32nm.
