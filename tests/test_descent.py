@@ -30,7 +30,7 @@ path = jit(lambda learner, x, y, w: learner.path(jax.random.key(0), x, y, w))
 @jit
 def train(learner, x, y, w, at, start=None):
     """A trained network, and predictions of the cases `at`."""
-    trained = learner.fit(jax.random.key(0), x, y, w, start)
+    trained = learner.fit_from(start, jax.random.key(0), x, y, w)
     return trained, learner.predict(trained, at)
 
 

@@ -261,13 +261,6 @@ def test_programs_follow_the_settings_of_jax():
     assert program._compiled.cache_info().misses == before + 1
 
 
-def test_only_single_numbers_are_kept_with_the_rows():
-    losses = run(learn.LeastSquares(), keep="rows")
-    assert losses.values is None
-    assert set(losses.info) == set()
-    assert run(learn.Normalised(learn.Descent(steps=2)), keep="rows").info["gradient"].shape == (5,)
-
-
 def test_losses_of_one_data_set_cannot_be_gone_through():
     with pytest.raises(TypeError, match="losses with a leading axis Q to go through"):
         list(run())

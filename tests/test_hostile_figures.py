@@ -82,10 +82,13 @@ OPTIONS = [  # figure, option, what else is refused
     ("distribution", "level", (0, 1, -1.0, 95)),
     ("roc_curves", "share", (0, 1.1, -1.0, 90)),
     ("precision_recall_curves", "share", (0, 1.1, -1.0, 90)),
+    ("roc_curves", "false_positive_cost", (0, -1.0, np.inf)),
+    ("roc_curves", "false_negative_cost", (0, -1.0, np.inf)),
+    ("roc_curves", "prior", (0, 1, -1.0)),
     ("learning_curve", "to", (0, 5.0, -1.0, np.inf)),
     ("interval_forest", "truth", (np.inf, {RESULT.target: "a"}, {RESULT.target: None}, {3: 1.0})),
 ]
-OPTIONAL = {"to", "truth"}
+OPTIONAL = {"prior", "to", "truth"}
 """Numbers that may be None."""
 
 
@@ -100,6 +103,12 @@ def test_options_are_numbers_within_bounds(name, option, others):
 @pytest.mark.parametrize("transform", [None, "log", 3, True, ["log1p"], np.array(["none", "log1p"])], ids=str)
 def test_a_transform_is_one_of_two(transform):
     assert "transform" in refused(lambda: plot.distribution(LOSSES, transform=transform), ValueError)
+
+
+@pytest.mark.parametrize("positive", ["c", 2, -1, 0.5, [1], True], ids=str)
+@pytest.mark.parametrize("figure", [plot.roc_curves, plot.precision_recall_curves])
+def test_the_class_to_find_is_one_of_them(figure, positive):
+    refused(lambda: figure(CLASSES, positive=positive), ValueError)
 
 
 VALUES = {

@@ -225,6 +225,10 @@ REFUSED = {
         lambda: Descent(optimiser=Optax()),
         r"a function of optax with its arguments, got Optax\(''\)",
     ),
+    "optimiser: a dictionary": (
+        lambda: Descent(optimiser=Optax("piecewise_constant_schedule", init_value=0.1, boundaries_and_scales={5: 0.1})),
+        "Optax with numbers, texts, tuples and such as arguments, got .*, which cannot be hashed",
+    ),
     "optimiser: a schedule": (
         lambda: Descent(optimiser=Optax("constant_schedule", value=0.1)),
         "an optimiser of optax, got .*, which has no init and update",
@@ -327,6 +331,10 @@ EQUAL = {
     "neighbours": lambda: (Neighbours(np.int64(3)), Neighbours(3)),
     "hidden": lambda: (Descent(MLP([np.int32(4)]), steps=np.int64(2)), Descent(MLP((4,)), steps=2)),
     "saves": lambda: (Descent(steps=5, saves=[1, np.int64(3)]), Descent(steps=5, saves=(1, 3))),
+    "optimiser": lambda: (
+        Descent(optimiser=Optax("adam", np.float64(0.5), b1=np.float64(0.9))),
+        Descent(optimiser=Optax("adam", 0.5, b1=0.9)),
+    ),
     "members": lambda: (Ensemble(QUICK, members=np.uint8(2)), Ensemble(QUICK, members=2)),
 }
 

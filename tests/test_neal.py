@@ -77,7 +77,7 @@ def path(learner, x, y, w, start):
 @partial(jax.jit, static_argnums=0)
 def stop(learner, x, y, start, order, at):
     """Members, and their predictions of the cases `at`."""
-    trained = learner.fit(jax.random.key(0), x, y, jnp.ones(len(x), x.dtype), start, order)
+    trained = learner.fit_from(start, jax.random.key(0), x, y, jnp.ones(len(x), x.dtype), order)
     return (
         trained,
         jax.vmap(lambda member: learner.base.predict(member, at)[:, 0])(trained.members),

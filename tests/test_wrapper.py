@@ -205,13 +205,13 @@ class Silent(Value):
 SAYS = [
     (LeastSquares(), "numbers", NONE, True),
     (Mean(), "means", ALL, False),
-    (Neighbours(), "means", Freedom(x_shift=True, y_shift=True), False),
+    (Neighbours(), "means", Freedom(x_shift=True, y_shift=True), True),
     (Logistic(), "probabilities", NONE, True),
     (Descent(), "numbers", NONE, False),
     (Descent(objective="huber"), "numbers", NONE, False),
     (Descent(objective="hinge"), "scores", NONE, False),
     (Conjugate(objective="softmax_cross_entropy"), "probabilities", NONE, False),
-    (Normalised(Neighbours()), "means", ALL, False),
+    (Normalised(Neighbours()), "means", ALL, True),
     (Normalised(LeastSquares()), "numbers", ALL, True),
     (Normalised(Logistic()), "probabilities", SOME, True),
     (Normalised(Descent(objective="hinge"), how="standard"), "scores", SOME, False),
@@ -224,7 +224,7 @@ SAYS = [
     (EarlyStopped(Normalised(Descent()), loss=lambda y, p: y[:, 0]), "numbers", SOME, False),
     (Normalised(EarlyStopped(Descent())), "numbers", ALL, False),
     (Scaled(Normalised(Descent())), "numbers", Freedom(y_scale=True), False),
-    (Augmented(Normalised(Neighbours()), augment=jittered), "means", NONE, False),
+    (Augmented(Normalised(Neighbours()), augment=jittered), "means", NONE, True),
 ]
 
 

@@ -62,7 +62,7 @@ def assess(
       plan: train and test weights [*Q, R, N]; without Q it serves every data set.
       loss: per-case loss, from `jaxgen.loss` or a function of (y [N, K], prediction [N, K]) to [N].
       keep: "cases" for the losses of every row on every case, [*Q, R, N]; "predictions" for these and all predictions,
-        [*Q, R, N, K]; "rows" for the means of each row only and single numbers in `info`, memory O(R).
+        [*Q, R, N, K]; "rows" for the means of each row only, memory O(R).
       chunk: rows trained at a time; None chooses by memory and cache.
       progress: a progress bar with rows per second; None shows it on a terminal only.
       devices: where to run; None takes all local devices of JAX's default kind.
@@ -149,8 +149,7 @@ class _Run:
             np.broadcast_to(sizes, shape) for sizes in (plan.train_sizes, plan.test_sizes)
         )
         self.failure, self.trusted = np.zeros(shape, np.uint8), np.ones(shape, bool)
-        told = {name: value for name, value in facts(job).info.items() if kept or not value.shape}
-        self.info = {name: np.empty((*shape, *value.shape), value.dtype) for name, value in told.items()}
+        self.info = {name: np.empty((*shape, *value.shape), value.dtype) for name, value in facts(job).info.items()}
 
     def all_rows(self, advance: Callable[[int], Any]) -> None:
         """Trains every row; those that a learner's `fit_rows` did not solve well are trained again, one by one."""

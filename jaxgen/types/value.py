@@ -16,22 +16,22 @@ class Value:
     def __post_init__(self) -> None:
         for field in fields(self):
             given = getattr(self, field.name)
-            plain = _plain(given)
-            if plain is not given:
-                object.__setattr__(self, field.name, plain)
+            value = plain(given)
+            if value is not given:
+                object.__setattr__(self, field.name, value)
 
     def __repr__(self) -> str:
         return _as_code(self)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Numbers of Python for those of NumPy, tuples for lists; anything else as it is."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, list):
-        return tuple(map(_plain, value))
-    if type(value) is tuple and any(_plain(each) is not each for each in value):
-        return tuple(map(_plain, value))
+        return tuple(map(plain, value))
+    if type(value) is tuple and any(plain(each) is not each for each in value):
+        return tuple(map(plain, value))
     return value
 
 

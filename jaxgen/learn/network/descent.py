@@ -14,6 +14,7 @@ from jaxgen.learn.network.nets import as_network
 from jaxgen.types import Data, Key, Plan
 from jaxgen.types.keys import stream
 from jaxgen.types.numbers import first_line, require, require_number, require_one_of, shown
+from jaxgen.types.value import plain
 
 _RELEVANCE = ("none", "gradient", "correlation")
 
@@ -29,7 +30,8 @@ class Optax:
     """
 
     def __init__(self, name: str = "", *args: Any, **kwargs: Any):
-        self.name, self.args, self.kwargs = name, args, tuple(sorted(kwargs.items()))
+        self.name, self.args = name, plain(args)
+        self.kwargs = tuple((key, plain(kwargs[key])) for key in sorted(kwargs))
 
     def make(self) -> Any:
         """What the function of optax returns for these arguments.
@@ -112,6 +114,8 @@ class Descent(Iterative):
         factors = self._fixed_factors(cases)
         params = random if start is None else start
         if start is None and self.relevance == "correlation":
+            # A weight u = sqrt(r) v of input i and steps r times as long are the same as a weight v, that starts and
+            # moves as all others, of the input times sqrt(r): so step factors choose inputs without changing them.
             params = self._scaled(random, [jnp.sqrt(factor) for factor in factors])
         optimiser = self._optimiser(cases)
         ends = jnp.cumsum(cases.w)
@@ -170,6 +174,13 @@ class Descent(Iterative):
             return
         if not isinstance(self.optimiser, Optax | optax.GradientTransformation):
             raise TypeError(f"expected an optimiser as an Optax value, got {shown(self.optimiser)}; {_EXAMPLE}")
+        try:
+            hash(self.optimiser)
+        except TypeError:
+            raise ValueError(
+                f"expected Optax with numbers, texts, tuples and such as arguments, got {shown(self.optimiser)}, which "
+                "cannot be hashed; use a schedule of optax with other arguments"
+            ) from None
         made = self.optimiser.make() if isinstance(self.optimiser, Optax) else self.optimiser
         if not isinstance(made, optax.GradientTransformation):
             raise ValueError(
