@@ -332,8 +332,8 @@ EQUAL = {
     "hidden": lambda: (Descent(MLP([np.int32(4)]), steps=np.int64(2)), Descent(MLP((4,)), steps=2)),
     "saves": lambda: (Descent(steps=5, saves=[1, np.int64(3)]), Descent(steps=5, saves=(1, 3))),
     "optimiser": lambda: (
-        Descent(optimiser=Optax("adam", np.float64(0.5), b1=np.float64(0.9))),
-        Descent(optimiser=Optax("adam", 0.5, b1=0.9)),
+        Descent(optimiser=Optax("sgd", learning_rate=np.float64(0.5))),
+        Descent(optimiser=Optax("sgd", learning_rate=0.5)),
     ),
     "members": lambda: (Ensemble(QUICK, members=np.uint8(2)), Ensemble(QUICK, members=2)),
 }
