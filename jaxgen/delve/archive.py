@@ -109,7 +109,7 @@ class Archive:
         manifest, arrays = read_whole(file)
         try:
             words = tuple(manifest["names"]), manifest["target"], manifest["task"], tuple(manifest["classes"])
-            kept = {key: manifest[key] for key in _KEPT} | {"sizes": tuple(manifest["sizes"])}
+            kept: dict[str, Any] = {key: manifest[key] for key in _KEPT} | {"sizes": tuple(manifest["sizes"])}
             prototask = Prototask(name, Data(arrays["x"], arrays["y"], *words), **kept)
             expected = manifest["sha256"]
         except (KeyError, ValueError, TypeError):

@@ -115,7 +115,7 @@ def _columns(inputs: Any, d: int) -> list[int]:
     """The inputs that are used, by their numbers; all of them for None."""
     if inputs is None:
         return list(range(d))
-    numbers = list(inputs) if isinstance(inputs, list | tuple | np.ndarray) else [None]
+    numbers: list[Any] = list(inputs) if isinstance(inputs, list | tuple | np.ndarray) else [None]
     whole = all(isinstance(each, int | np.integer) and not isinstance(each, bool) and 0 <= each < d for each in numbers)
     if not whole or len(set(numbers)) < len(numbers):
         raise ValueError(f"expected different inputs from 0 to {d - 1}, got {shown(inputs)}; name each once")
