@@ -7,7 +7,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 from hostile import NO_NUMBERS, STRANGERS, refused
@@ -389,10 +388,9 @@ def test_places_that_cannot_be_written(tmp_path):
 
 
 def add_many(path, names, start):
-    """Adds results under these names, and says which were there already."""
-    jax.config.update("jax_platforms", "cpu")
-    archive = delve.Archive.open(path, create=True)
+    """Makes an archive, or opens it, and adds results under these names that are not there yet."""
     start.wait()
+    archive = delve.Archive.open(path, create=True)
     archive.add_prototask(TASK)
     for name in names:
         try:
@@ -401,19 +399,16 @@ def add_many(path, names, start):
             continue
 
 
-@pytest.mark.parametrize("made_before", [True, False], ids=["archive there", "new archive"])
-def test_several_processes_add_to_one_archive(tmp_path, made_before):
-    context = multiprocessing.get_context("spawn")
-    path, barrier = tmp_path / "archive", context.Barrier(3)
-    if made_before:
-        stored(path, ())
+def test_two_processes_make_one_archive_and_add_to_it(tmp_path):
+    context = multiprocessing.get_context("spawn")  # JAX does not survive a fork
+    path, barrier = tmp_path / "archive", context.Barrier(2)
     names = [f"method-{number}" for number in range(8)]
-    others = [context.Process(target=add_many, args=(path, names[k:] + names[:k], barrier)) for k in (0, 1, 4)]
-    for each in others:
+    both = [context.Process(target=add_many, args=(path, names[k:] + names[:k], barrier)) for k in (0, 1)]
+    for each in both:
         each.start()
-    for each in others:
+    for each in both:
         each.join(120)
-    assert [each.exitcode for each in others] == [0, 0, 0]
+    assert [each.exitcode for each in both] == [0, 0]
     table = delve.Archive.open(path).results()
     assert table["method"].tolist() == names
     assert not list(path.rglob("*.partial"))
