@@ -3,6 +3,7 @@
 import gc
 import weakref
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ import pytest
 
 from jaxgen import Data, algebraic, learn, loss, resample
 from jaxgen.algebraic import approximate, fit, functions
+from jaxgen.types.identity import named
 from jaxgen.types.value import Value
 
 pytestmark = pytest.mark.one_device
@@ -67,11 +69,16 @@ def half_squares(weight=0.5):
     )
 
 
+def weighted(y, prediction, weight):
+    return weight * loss.squared(y, prediction)
+
+
 FITS = {
     "a learner of the package": lambda: algebraic.full_fit(KEY, learn.LeastSquares(ridge=0.25), DATA),
     "one that does not say what it made small": lambda: algebraic.full_fit(KEY, Slope(), DATA),
     "one of the user's": lambda: algebraic.full_fit(KEY, Foreign(), DATA),
     "a lambda for what it made small": lambda: algebraic.full_fit(KEY, Slope(), DATA, minimised=half_squares()),
+    "a partial function as a loss": lambda: algebraic.full_fit(KEY, Slope(), DATA, partial(weighted, weight=2.0)),
     "a lambda as a loss": lambda: algebraic.full_fit(KEY, Slope(), DATA, lambda y, p: jnp.sum((y - p) ** 2, -1)),
 }
 
@@ -99,6 +106,14 @@ def test_another_number_in_a_lambda_is_another_function():
     one, two = (algebraic.full_fit(KEY, Slope(), DATA, minimised=half_squares(weight)) for weight in (0.5, 1.0))
     np.testing.assert_allclose(2 * one.hessian, two.hessian, rtol=1e-12)  # rounding
     assert (one.ratio, two.ratio) == (pytest.approx(2), pytest.approx(1))
+
+
+def test_partial_functions_of_other_numbers_or_code_have_other_names():
+    def factor(number):
+        return lambda y, prediction, weight: number * weighted(y, prediction, weight)
+
+    names = {named(partial(function, weight=1.0)) for function in (weighted, factor(1.0), factor(2.0))}
+    assert len(names | {named(partial(weighted, weight=2.0))}) == 4
 
 
 FACTOR = [1.0]

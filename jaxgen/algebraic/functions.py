@@ -73,7 +73,7 @@ class Given:
 
 def as_value(function: Any) -> Any:
     """A function of the user's as a value; anything else is one already."""
-    digest = code_digest(function) if isinstance(function, FunctionType) else ""
+    digest = code_digest(function) if isinstance(function, FunctionType | partial) else ""
     return Given(function, digest) if digest else function
 
 

@@ -5,6 +5,7 @@ take results of one for those of the other.
 """
 
 import dataclasses
+import functools
 import hashlib
 import re
 import types
@@ -69,6 +70,9 @@ def _parts(value: Any, seen: set[int]) -> Iterator[str]:
         yield from _parts(value.__self__, seen)
     elif isinstance(value, types.FunctionType):
         yield from _of_function(value, seen)
+    elif isinstance(value, functools.partial):
+        for part in (value.func, value.args, value.keywords):
+            yield from _parts(part, seen)
     elif isinstance(value, type):
         yield from _of_class(value, seen)
     elif dataclasses.is_dataclass(value):
