@@ -3,6 +3,7 @@ compiled once for all tests, workers and calls.
 """
 
 import os
+import re
 from pathlib import Path
 
 import jax
@@ -35,6 +36,43 @@ MOST_MAPS = 20_000
 """
 now = {"programs": 0, "plain": False}
 """Programs compiled since the maps were last counted; and whether they are compiled without optimisations."""
+
+
+SLOW = [
+    re.compile(pattern)
+    for pattern in (
+        # whole pages, real and simulated data, and counts of how often something random happens
+        r"documents.*readme_runs",
+        r"delve_table.*as_hard_for_a_linear_method",
+        r"interval.*independent_simulation",
+        r"multiplicity.*(max_t_of_independent|family_wise_error)",
+        r"resampled.*no_more_often_than_promised",
+        # what compiles long, and has a sibling with other parameters that runs always
+        r"learners.*(neighbours|Neighbours|Descent|Conjugate).*32bit",
+        r"logistic.*(absence_even_of_nan|linear_programme|scikit_learn).*32bit",
+        r"minimised.*gradient_vanishes.*(PerTask|Normalised\(base=Logistic)",
+        r"precision.*(single_precision_of_classifiers.*Normalised|do_not_matter_to_normalised_networks.*(how|folds))",
+        r"wrap\.py.*(first_members.*32bit)",
+        r"wrapper.*made_small_passes_through\[normalised",
+        r"conjugate.*(trained_as_well_as_by_scipy\[CG|ends_where_its_rule_says\[32bit)",
+        r"simulate_bank.*exact_zeros\[(8nm|8fm|32nh)",
+        r"simulate_arms.*(sets_are_cases_in_a_row\[pumadyn|equations\[32nm|share_that_it_leaves)",
+        r"delve_run.*(that_of_the_ensemble)",
+        # processes of their own
+        r"hostile_command.*(closed standard output|both closed|full device|bad input, closed|help for a reader)",
+        r"hostile_delve.*two_processes",
+        r"assess.*user_decides_otherwise\[(the user|switched)",
+    )
+]
+"""Tests that `./run test --slow` runs and `./run test` does not, by the times that they were measured to take; others
+are marked where they stand.
+"""
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if any(pattern.search(item.nodeid) for pattern in SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_configure(config):

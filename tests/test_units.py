@@ -1,14 +1,15 @@
 """The units that a run computes in: single precision loses nothing where learner and loss do not mind, or refuses."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxgen import Data, assess, learn, loss, resample
 from jaxgen.engine.units import suited
-from jaxgen.types import Freedom
+from jaxgen.types import Freedom, as_learner
 
 pytestmark = pytest.mark.usefixtures("own_messages")
 
@@ -87,6 +88,50 @@ def test_what_single_precision_would_lose_is_refused(data, learner, given, messa
         assess(KEY, learner, data, PLAN, given)
     with jax.enable_x64(True):
         assert assess(KEY, learner, data, PLAN, given).test_mean.shape == (6,)
+
+
+ONLY_INSIDE = learn.EarlyStopped(learn.Normalised(learn.Descent(learn.MLP((3,)), steps=4)), folds=2)
+
+
+@pytest.mark.parametrize("learner", [ONLY_INSIDE, learn.Neighbours(3), learn.Descent(steps=2)], ids=repr)
+@pytest.mark.parametrize("unit", [1e-30, 1e25])
+def test_targets_whose_losses_would_vanish_are_refused(learner, unit):
+    """Squares of 1e-30 are 0 in single precision, and so are those that a learner compares; those of 1e-10 are not."""
+    for of in (loss.squared, loss.absolute):
+        with pytest.raises(ValueError, match=r"losses float32 can hold, got targets with a spread of .*e[-+]\d\d"):
+            assess(KEY, learner, moved(y_scale=unit), PLAN, of)
+    assert assess(KEY, learner, moved(y_scale=1e-10), PLAN).g.min() > 0
+
+
+@dataclass(frozen=True)
+class OwnMean:
+    """A learner of a stranger's that says what it does not mind."""
+
+    precise: bool = False
+    freedom: object = Freedom(True, True, True, True)
+
+    def fit(self, key, x, y, w):
+        return w @ y / w.sum()
+
+    def fit_from(self, start, key, x, y, w):
+        return start
+
+    def predict(self, params, x):
+        return jnp.broadcast_to(params, (len(x), len(params)))
+
+
+def test_what_a_learner_of_ones_own_says_of_units_is_used():
+    easy = assess(KEY, learn.Mean(), DATA, PLAN)
+    far = assess(KEY, OwnMean(), moved(y_shift=1e8, y_scale=3.0), PLAN)
+    np.testing.assert_allclose(far.g / 9, easy.g, rtol=1e-5)  # sums of 45 cases in single precision
+    assert far.values.dtype == np.float32
+    wide = assess(KEY, OwnMean(precise=True), DATA, PLAN)
+    assert wide.values.dtype == np.float64
+    np.testing.assert_allclose(wide.g, easy.g, rtol=1e-12)
+    with pytest.raises(TypeError, match=r"freedom of OwnMean\(.*\) to be a learn.Freedom, got bool"):
+        assess(KEY, OwnMean(freedom=True), DATA, PLAN)
+    started = as_learner(OwnMean()).fit_from(jnp.ones(1), KEY, *(jnp.asarray(a) for a in (X, Y, np.ones(N))))
+    np.testing.assert_array_equal(started, 1)
 
 
 def test_linear_learners_are_fitted_in_double_precision():

@@ -68,13 +68,13 @@ class Job:
             with explained(self.learner, "fit_rows(keys, x, y, w, left_out)"):
                 shared = self.learner.fit_rows(row_keys, x, y, weights, self.left_out)
                 return _trusted(self.learner, shared, len(r))
+        return jax.vmap(lambda k, w: self.fitted_alone(k, x, y, w))(row_keys, weights), jnp.ones(len(r), bool)
 
-        def one(row_key, w):
-            with explained(self.learner, "fit(key, x, y, w)"):
-                params = self.learner.fit(row_key, *self._gathered(x, y, w))
-                return jax.tree.map(jnp.asarray, params)
-
-        return jax.vmap(one)(row_keys, weights), jnp.ones(len(r), bool)
+    def fitted_alone(self, row_key, x, y, w):
+        """Parameters [...] of one row, whose training weights are w [N]."""
+        with explained(self.learner, "fit(key, x, y, w)"):
+            params = self.learner.fit(row_key, *self._gathered(x, y, w.astype(x.dtype)))
+            return jax.tree.map(jnp.asarray, params)
 
     def tested(self, params, x, y):
         """Losses [N] of one row on all cases, and its predictions [N, K] or None."""

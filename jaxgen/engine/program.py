@@ -95,13 +95,16 @@ def facts(job: Job) -> Facts:
 
 @lru_cache(maxsize=64)
 def _facts(job: Job, _: Any) -> Facts:
-    rows = 61 if job.together else 1  # a number that no other axis is likely to have
+    key, rows = jax.random.key(0), 61 if job.together else 1  # a number that no other axis is likely to have
     x, y = (jax.ShapeDtypeStruct((job.cases, width), job.dtype) for width in (job.inputs, job.outputs))
-    train, r = jax.ShapeDtypeStruct((rows, job.cases), np.uint8), jax.ShapeDtypeStruct((rows,), np.int32)
-    fit, (params, _) = jax.make_jaxpr(job.fitted, return_shape=True)(
-        jax.random.key(0), x, y, train, jax.ShapeDtypeStruct((), np.int32), r
-    )
-    one = jax.tree.map(lambda p: jax.ShapeDtypeStruct(p.shape[1:], p.dtype), params)
+    if job.together:
+        train = jax.ShapeDtypeStruct((rows, job.cases), np.uint8)
+        r, q = jax.ShapeDtypeStruct((rows,), np.int32), jax.ShapeDtypeStruct((), np.int32)
+        fit, (params, _) = jax.make_jaxpr(job.fitted, return_shape=True)(key, x, y, train, q, r)
+        one = jax.tree.map(lambda p: jax.ShapeDtypeStruct(p.shape[1:], p.dtype), params)
+    else:
+        w = jax.ShapeDtypeStruct((job.cases,), np.uint8)
+        fit, one = jax.make_jaxpr(job.fitted_alone, return_shape=True)(key, x, y, w)
     predict = jax.make_jaxpr(job.tested)(one, x, y)
     fail = jax.make_jaxpr(job.failed)(one)
     tell, info = jax.make_jaxpr(job.told, return_shape=True)(one)
@@ -158,12 +161,13 @@ def compiled(job: Job, sets: int, rows: int, key_type: Any) -> Program:
 
 @lru_cache(maxsize=64)
 def _compiled(job: Job, sets: int, rows: int, key_type: Any, _: Any) -> Program:
-    whole = None if job.one_data_set else 0
-    at_a_time = _PREDICT_BYTES * len(job.devices) // (facts(job).predict_bytes * sets)
-    job = replace(job, predicted=max(1, at_a_time))
-    step = jax.vmap(job.one_set, in_axes=(None, whole, whole, 0, 0, 0))
+    needs, whole = facts(job), None if job.one_data_set else 0
+    job = replace(job, predicted=max(1, _PREDICT_BYTES * len(job.devices) // (needs.predict_bytes * sets)))
 
     def run(key, x, y, train, q, r):
+        if len(q) == 1:  # vmap would batch every operation once more, which is slow to trace
+            return jax.tree.map(lambda a: a[None], job.one_set(key, x[0], y[0], train[0], q[0], r[0]))
+        step = jax.vmap(job.one_set, in_axes=(None, whole, whole, 0, 0, 0))
         return step(key, x[0] if job.one_data_set else x, y[0] if job.one_data_set else y, train, q, r)
 
     first, *others = job.devices
@@ -191,7 +195,7 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, _: Any) -> Program:
     )
     with jax.default_device(first):
         lowered = jax.jit(run).lower(jax.ShapeDtypeStruct((), key_type), x, y, *numbers)
-        alone = first.platform == "cpu" and (facts(job).alone or _calls_foreign_code(lowered))
+        alone = first.platform == "cpu" and (needs.alone or _calls_foreign_code(lowered))
         return Program(lowered.compile(), alone)
 
 

@@ -78,6 +78,9 @@ def suited(data: Data, learner: Learner, about: About, dtype: str) -> Units:
         _cast(symbol, values, dtype, data, advice)
         for symbol, values, advice in (("x", x, _advice(freedom.x_shift)), ("y", y, _advice(freedom.y_shift)))
     )
+    # learners that mind the unit may square errors themselves; so may a loss of which nothing is known
+    least = 0 if freedom.y_scale and about.degree is not None else 2
+    _check_size(y, data.y, max(least, about.degree or 0))
     return Units(x, y, y_shift, y_scale, about.degree or 0)
 
 
@@ -99,6 +102,20 @@ def _spread(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q D"]:
     centre = np.median(values, axis=-2, keepdims=True)
     middle = np.median(np.abs(values - centre), axis=-2)
     return np.where(middle > 0, middle, np.abs(values - centre).mean(-2))
+
+
+def _check_size(y: Float[np.ndarray, "*Q N K"], given: Float[np.ndarray, "*Q N K"], degree: int) -> None:
+    """Refuses targets whose losses, which go with this power of their spread, would vanish or overflow in their type."""
+    room = np.finfo(y.dtype).maxexp - 24  # losses may be 2^24 times smaller or larger than the spread says
+    spread = _spread(y.astype(np.float64))
+    exponent = degree * np.abs(np.log2(np.where(spread > 0, spread, 1)))
+    bad = np.argwhere(exponent > room)
+    if len(bad):
+        raise ValueError(
+            f"expected targets whose losses {y.dtype} can hold, got targets with a spread of "
+            f"{_spread(given)[tuple(bad[0])]:.2g}, and this learner or loss depends on their unit; change their unit, "
+            "use learn.Normalised, or enable 64 bits (JAX_ENABLE_X64=1)"
+        )
 
 
 def _moved(shift: np.ndarray, scale: np.ndarray) -> bool:

@@ -7,7 +7,7 @@ from jaxgen.learn.network import L1, L2, MLP, Conjugate, Descent, Objective, Opt
 from jaxgen.learn.promises import check
 from jaxgen.learn.text import from_text
 from jaxgen.learn.wrap import Augmented, EarlyStopped, Ensemble, Normalised, Scaled
-from jaxgen.types import Learner
+from jaxgen.types import Freedom, Learner
 
 __all__ = [
     "L1",
@@ -18,6 +18,7 @@ __all__ = [
     "Descent",
     "EarlyStopped",
     "Ensemble",
+    "Freedom",
     "Learner",
     "LeastSquares",
     "LinearFit",

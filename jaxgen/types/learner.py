@@ -221,6 +221,22 @@ class Foreign(Learner):
         return tuple(getattr(self.own, "raw_inputs", ()))
 
     @property
+    def freedom(self) -> Freedom:
+        """As it says, if it does."""
+        freedom = getattr(self.own, "freedom", Freedom())
+        if not isinstance(freedom, Freedom):
+            raise TypeError(
+                f"expected freedom of {self} to be a learn.Freedom, got {type(freedom).__name__}; return "
+                "learn.Freedom(x_shift=True) or the like"
+            )
+        return freedom
+
+    @property
+    def precise(self) -> bool:
+        """As it says, if it does."""
+        return bool(getattr(self.own, "precise", False))
+
+    @property
     def saves_networks(self) -> bool:
         """Whether it has `watched`."""
         return hasattr(self.own, "watched")
@@ -249,7 +265,11 @@ class Foreign(Learner):
 
     def fit_from(self, start: PyTree, key: Key, x: Array, y: Array, w: Array) -> Params:
         """Its parameters for cases [n, D], [n, K], [n], from given ones."""
-        return self.own.fit(key, x, y, w) if start is None else self.own.fit(key, x, y, w, start=start)
+        if start is None:
+            return self.own.fit(key, x, y, w)
+        if not hasattr(self.own, "fit_from"):
+            return super().fit_from(start, key, x, y, w)
+        return self.own.fit_from(start, key, x, y, w)
 
     def fit_rows(self, keys: Array, x: Array, y: Array, w: Array, left_out: int | None) -> Any:
         """Its parameters of rows [R]; see `Learner.fit_rows`."""
