@@ -34,6 +34,8 @@ MAPS = Path("/proc/self/maps")
 MOST_MAPS = 20_000
 """Programs are dropped when the process has more memory maps than that. Linux allows 65,530, a program takes up to 500.
 """
+states = {}
+"""Of the generator RANDOM of a file of tests, by the file, as they were when it had been imported."""
 now = {"programs": 0, "plain": False}
 """Programs compiled since the maps were last counted; and whether they are compiled without optimisations."""
 
@@ -101,6 +103,14 @@ def own_messages():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(autouse=True)
+def same_numbers(request):
+    """Every test draws the same numbers from its file's generator, whichever tests ran before it."""
+    generator = getattr(request.module, "RANDOM", None)
+    if generator is not None:
+        generator.bit_generator.state = states.setdefault(request.module.__name__, generator.bit_generator.state)
 
 
 @pytest.fixture(scope="module", autouse=True)

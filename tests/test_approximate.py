@@ -43,7 +43,10 @@ class Saturating(Value):
 
     steps: int = 30
 
-    def fit(self, key, x, y, w, start=None):
+    def fit(self, key, x, y, w):
+        return self.fit_from(jnp.asarray([2.0, 0.8], x.dtype), key, x, y, w)
+
+    def fit_from(self, start, key, x, y, w):
         def objective(free):
             losses, penalty = self.minimised(None)[2](free, x, y)
             return jnp.sum(w * losses) + penalty
@@ -51,7 +54,7 @@ class Saturating(Value):
         def step(_, free):
             return free - jnp.linalg.solve(jax.hessian(objective)(free), jax.grad(objective)(free))
 
-        return jax.lax.fori_loop(0, self.steps, step, jnp.asarray([2.0, 0.8], x.dtype) if start is None else start)
+        return jax.lax.fori_loop(0, self.steps, step, start)
 
     def predict(self, params, x):
         return params[0] * jnp.tanh(params[1] * x)

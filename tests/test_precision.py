@@ -29,6 +29,7 @@ N = 48
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(N, 3))
 Y = X @ [[1.0], [-0.5], [0.2]] + 0.5 * RANDOM.normal(size=(N, 1))
+LABELS = (Y + np.random.default_rng(2).normal(size=Y.shape) > 0).astype(float)
 PLAN = resample.leave_out(jax.random.key(1), N, 0.25, 8)
 
 
@@ -101,12 +102,11 @@ def test_single_precision_gives_what_double_precision_gives(learner):
 @pytest.mark.parametrize("learner", [Logistic(), Logistic(ridge=1.0), Normalised(Logistic(ridge=1.0))], ids=repr)
 def test_single_precision_of_classifiers(learner):
     """Without a ridge at any offset, unit and correlation; with one where its unit is that of the inputs."""
-    y = (Y + RANDOM.normal(size=Y.shape) > 0).astype(float)
     free = learner.inside.ridge if isinstance(learner, Normalised) else not learner.ridge
     for case, (x, _, _) in CASES.items():
         if free or "inputs x" not in case:
             single, double = (
-                run(learner, x, y, bits, task="classification", of=loss.cross_entropy) for bits in (32, 64)
+                run(learner, x, LABELS, bits, task="classification", of=loss.cross_entropy) for bits in (32, 64)
             )
             np.testing.assert_array_equal(single.failed, double.failed, err_msg=case)  # with an outlier, separable
             assert double.failed.sum() < 2

@@ -105,7 +105,7 @@ def _spread(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q D"]:
 
 
 def _check_size(y: Float[np.ndarray, "*Q N K"], given: Float[np.ndarray, "*Q N K"], degree: int) -> None:
-    """Refuses targets whose losses, which go with this power of their spread, would vanish or overflow in their type."""
+    """Refuses targets whose losses, which go with this power of their spread, would vanish or overflow."""
     room = np.finfo(y.dtype).maxexp - 24  # losses may be 2^24 times smaller or larger than the spread says
     spread = _spread(y.astype(np.float64))
     exponent = degree * np.abs(np.log2(np.where(spread > 0, spread, 1)))
