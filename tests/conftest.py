@@ -55,11 +55,11 @@ SLOW = [
         r"learners\.py.*(Neighbours|Descent|Conjugate).*32bit",
         r"learners\.py.*absence_even_of_nan.*Ensemble",
         r"minimised\.py.*gradient_vanishes.*(Conjugate|Normalised\(base=Logistic)",
-        r"precision\.py.*(single_precision_of_classifiers.*Normalised|do_not_matter_to_normalised_networks.*(how|folds))",
+        r"precision\.py.*(precision_of_classifiers.*Normalised|matter_to_normalised_networks.*(how|folds))",
         r"units\.py.*would_vanish.*(1e\+25|1e-30-Early)",
         r"wrap\.py.*(portions\[folds|first_members)",
         r"wrapper\.py.*(made_small_passes_through|starts_of_members.*False|batches_and_noise)",
-        r"simulate_bank\.py.*(axis_of_sets|both_precisions|exact_zeros\[(8nm|8fm|32nh)|mean_zero\[(8nm|8fm|32nh))",
+        r"simulate_bank\.py",
         r"simulate_arms\.py.*(sets_are_cases_in_a_row\[pumadyn|equations\[32nm|share_that_it_leaves|p-u-m-a-d-y-n-3-2)",
         # processes of their own, and commands
         r"delve_run\.py.*(that_of_the_ensemble|reported_raw)",
