@@ -48,6 +48,7 @@ def save(losses: Losses, path: str | Path) -> Path:
     arrays |= {"train": losses.train, "test": losses.test}
     arrays |= {f"info/{name}": np.asarray(value) for name, value in losses.info.items()}
     arrays |= {f"label/{name}": value for name, value in losses.plan.labels.items()}
+    arrays |= {f"case/{name}": value for name, value in losses.plan.cases.items()}
     return write(path, texts, arrays)
 
 
@@ -267,12 +268,12 @@ def _losses(texts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Losses:
     """Losses of what was read, their parts as they came."""
     groups = {
         kind: {name.removeprefix(kind): value for name, value in arrays.items() if name.startswith(kind)}
-        for kind in ("info/", "label/")
+        for kind in ("info/", "label/", "case/")
     }
     return Losses(
         arrays["test_mean"],
         arrays["train_mean"],
-        Plan(arrays["train"], arrays["test"], texts["scheme"], groups["label/"]),
+        Plan(arrays["train"], arrays["test"], texts["scheme"], groups["label/"], groups["case/"]),
         texts["learner"],
         texts["loss"],
         arrays["failure"],

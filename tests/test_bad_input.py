@@ -299,17 +299,17 @@ CALLS = {
     "test of one resampling": (
         lambda: compare.corrected_t(row(), row()),
         ValueError,
-        "at least 2 resamplings to compare learners, got 1",
+        "at least 2 resamplings",
     ),
     "naive test of one resampling": (
         lambda: compare.paired_t(row(), row()),
         ValueError,
-        "at least 2 resamplings to compare learners, got 1",
+        "at least 2 resamplings",
     ),
     "probability from one resampling": (
         lambda: compare.probability_greater(row(), row()),
         ValueError,
-        "at least 2 resamplings to compare learners, got 1",
+        "at least 2 resamplings",
     ),
 }
 BAD = DATA | PLANS | LEARNERS | CALLS

@@ -189,7 +189,8 @@ def test_the_first_network_is_that_of_the_ensemble():
         for members in (None, 1)
     )
     np.testing.assert_array_equal(four.info["iteration"][:, :1], first.info["iteration"])
-    np.testing.assert_array_equal(four.info["validation"][:, :1], first.info["validation"])
+    # other programs, so other roundings, with XLA's optimisations
+    np.testing.assert_allclose(four.info["validation"][:, :1], first.info["validation"], rtol=1e-6)
 
 
 def test_delves_names_are_the_methods_of_the_papers():

@@ -39,6 +39,7 @@ def losses(plan, learner="a", sets=None, kind="squared"):
 SPLITS = resample.leave_out(KEY, N, 0.25, 40)
 ONE_ROW, FULL = resample.leave_out(KEY, N, 0.25, 1), resample.full(N)
 FOLDS, REPEATED, HALVES = resample.k_fold(KEY, N, 6), resample.k_fold(KEY, N, 6, 3), resample.five_by_two(KEY, N)
+GROUPED = resample.k_fold(KEY, N, 4, 2, groups=np.arange(N) // 4)
 LOSSES = losses(SPLITS)
 BOOTSTRAP = losses(resample.bootstrap(KEY, N, 40))
 SIZES = [LOSSES, *(losses(resample.leave_out(jax.random.key(seed), N, 0.1 + seed / 4, 40)) for seed in (1, 2))]
@@ -106,9 +107,11 @@ GOOD = {
         interval.conservative_z,
         {"losses": losses(resample.paired_halves(KEY, N, 3, 2))},
     ),
+    "interval.corrected_score": (interval.corrected_score, {"losses": losses(SPLITS, kind="zero_one")}),
     "interval.corrected_t": (interval.corrected_t, {"losses": LOSSES}),
     "interval.cross_validation": (interval.cross_validation, {"losses": losses(FOLDS)}),
     "interval.five_by_two": (interval.five_by_two, {"losses": losses(HALVES)}),
+    "interval.grouped": (interval.grouped, {"losses": losses(GROUPED)}),
     "interval.hold_out": (interval.hold_out, {"losses": losses(ONE_ROW)}),
     "interval.naive_t": (interval.naive_t, {"losses": LOSSES}),
     "interval.nested_cross_validation": (
@@ -123,6 +126,8 @@ GOOD = {
     "compare.benjamini_hochberg": (compare.benjamini_hochberg, {"p_values": [0.1, 0.2]}),
     "compare.benjamini_yekutieli": (compare.benjamini_yekutieli, {"p_values": [0.1, 0.2]}),
     "compare.cochran_q": (compare.cochran_q, {"losses": (TABLE > 0.5).astype(float)}),
+    "compare.conservative_z": (compare.conservative_z, pair(resample.paired_halves(KEY, N, 3, 2))),
+    "compare.corrected_score": (compare.corrected_score, pair(SPLITS, kind="zero_one")),
     "compare.corrected_k_fold_t": (compare.corrected_k_fold_t, pair(REPEATED)),
     "compare.corrected_t": (compare.corrected_t, pair(SPLITS)),
     "compare.cv_clt": (compare.cv_clt, pair(FOLDS)),
@@ -131,12 +136,17 @@ GOOD = {
     "compare.five_by_two_f": (compare.five_by_two_f, pair(HALVES)),
     "compare.five_by_two_t": (compare.five_by_two_t, pair(HALVES)),
     "compare.friedman": (compare.friedman, {"losses": TABLE}),
+    "compare.grouped_t": (compare.grouped_t, pair(GROUPED)),
     "compare.hold_out_t": (compare.hold_out_t, pair(ONE_ROW)),
     "compare.holm": (compare.holm, {"p_values": [0.1, 0.2]}),
     "compare.iman_davenport": (compare.iman_davenport, {"losses": learners(SPLITS)}),
     "compare.k_fold_t": (compare.k_fold_t, pair(FOLDS)),
     "compare.max_t": (compare.max_t, {"losses": learners(ONE_ROW), "resamples": 100}),
     "compare.mcnemar": (compare.mcnemar, pair(ONE_ROW, kind="zero_one")),
+    "compare.nested_cross_validation": (
+        compare.nested_cross_validation,
+        pair(resample.nested_pairs(KEY, N, 4)),
+    ),
     "compare.nemenyi": (compare.nemenyi, {"losses": TABLE}),
     "compare.paired_t": (compare.paired_t, pair(SPLITS)),
     "compare.pairwise": (compare.pairwise, {"losses": learners(SPLITS), "test": compare.corrected_t}),

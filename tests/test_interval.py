@@ -584,10 +584,15 @@ def test_the_unit_of_the_loss_scales_the_interval(name):
 
 
 @METHODS
-def test_equal_losses_leave_nothing_unsure(name):
+def test_equal_losses_are_no_certainty(name):
     """0.25 is exact in binary, so that differences of means are 0; inflation is then 1 by definition."""
     got = getattr(interval, name)(of_values(np.full(PLANS[name].train.shape, 0.25), PLANS[name]))
-    assert (got.estimate, got.lower, got.upper, got.standard_error) == (0.25, 0.25, 0.25, 0)
+    if name == "hold_out":  # the interval of one model is that of its textbook
+        assert (got.estimate, got.lower, got.upper, got.standard_error) == (0.25, 0.25, 0.25, 0)
+        return
+    assert (got.estimate, got.standard_error) == (0.25, 0)
+    assert np.isnan([got.lower, got.upper]).all()
+    assert "which is no certainty" in got.note
     assert got.parts.get("inflation", 1.0) == 1
 
 
@@ -783,12 +788,13 @@ def test_recommend_chooses_and_says_why(case):
 
 
 @pytest.mark.parametrize("case", RECOMMENDED)
-def test_recommend_for_error_rates_goes_by_the_plan_too(case):
-    """Losses of 0 and 1 have an interval of their own only where there is one row of them."""
+def test_recommend_for_error_rates_stays_within_their_limits(case):
+    """Losses of 0 and 1 have intervals of their own, of one row and of random splits or folds."""
     plan, target, method, _ = RECOMMENDED[case]
     losses = of_values(np.random.default_rng(0).integers(0, 2, (plan.resamples, plan.n)), plan, name="zero_one")
     got = interval.recommend(losses, target)
-    assert got.method.startswith("hold-out, Wilson" if plan.resamples == 1 else method)
+    splits = method.startswith("corrected")
+    assert got.method.startswith("hold-out, Wilson" if plan.resamples == 1 else "corrected score" if splits else method)
     assert got.estimate == pytest.approx(np.mean(losses.g)) or case in ("nested", "halves")
 
 
@@ -803,7 +809,7 @@ NONE_KNOWN = {
     "apparent": (
         resample.full(24),
         "R",
-        "rows tested on cases that they were trained on: the apparent error; use leave_out or nested_pairs",
+        "rows tested on cases that they were trained on: the apparent error; use a plan that leaves",
     ),
     "leave-one-out": (
         resample.leave_one_out(12),
@@ -834,7 +840,7 @@ NONE_KNOWN = {
     "common test set": (
         resample.task_instances(64, 8, instances=4, common=True),
         "ER",
-        "training sets that share their test cases; use task_instances with common=False, or leave_out",
+        "instances share their test cases and no training cases; for an interval use task_instances",
     ),
 }
 
@@ -878,8 +884,7 @@ REFUSED = {
     "several rows": (
         interval.hold_out,
         SPLITS,
-        "expected one row, tested on cases of its own, for t, got 6 .*; "
-        "take a plan of one split, or a method of jaxgen.stats.interval",
+        "expected rows that are tested on the same cases, on which none trains, got .*; use corrected_t",
     ),
     "apparent": (
         interval.hold_out,
@@ -941,13 +946,12 @@ REFUSED = {
     "no folds": (
         interval.bouckaert_frank,
         SPLITS,
-        r"repeats of folds that test every case once, got resample.leave_out\(.*; "
-        r"use corrected_t for random splits, or k_fold",
+        r"repeats of folds that test every case once, trained on all others, got resample.leave_out\(.*; use k_fold",
     ),
     "a fold missing": (
         interval.bouckaert_frank,
         FAILED["bouckaert_frank"].without_failed(),
-        "repeats of folds that test every case once, got .* without 1 failed rows",
+        "repeats of folds that test every case once, trained on all others, got .* without 1 failed rows",
     ),
     "no halves": (
         interval.conservative_z,
@@ -962,7 +966,7 @@ REFUSED = {
     "no division": (
         interval.cross_validation,
         SPLITS,
-        "folds that test every case once, trained on all others, got resample.leave_out.*; use k_fold or leave_one_out",
+        "folds that test every case once, trained on all others, got resample.leave_out.*; use k_fold, or",
     ),
     "gaps": (
         interval.cross_validation,

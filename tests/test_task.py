@@ -250,13 +250,13 @@ def test_a_method_alone_has_no_pairs():
 
 @pytest.mark.parametrize("common", [False, True], ids=["disjoint", "common"])
 def test_equal_methods_and_equal_differences(common):
-    """No difference is no evidence; the same one everywhere has p = 0, which prints as 0."""
+    """No difference is no evidence, and the same one everywhere is no certainty: it has no p-value and prints a dot."""
     plan = instances(4, 6, common)
     table = RANDOM.integers(0, 9, size=(4, 6))
     got = delve.analyse([losses(table + shift, plan) for shift in (0, 0, 2)], labels=["a", "b", "c"])
-    np.testing.assert_array_equal(got.pairs.p_value, [1, 0, 0])
-    np.testing.assert_array_equal(got.pairs.adjusted, [1, 0, 0])
-    assert ["".join(row) for row in got.digits()] == [" ..", ". .", "00 "]
+    np.testing.assert_array_equal(got.pairs.p_value, [1, np.nan, np.nan])
+    np.testing.assert_array_equal(got.pairs.adjusted, [1, np.nan, np.nan])
+    assert ["".join(row) for row in got.digits()] == [" ..", ". .", ".. "]
     assert not np.isnan(got.standard_error).any()
 
 

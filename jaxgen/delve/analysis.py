@@ -84,8 +84,8 @@ class TaskComparison:
         """Rasmussen's array of p-values, one letter for each row and column, [L, L].
 
         Where the loss of the column's method is less than that of the row's, and p <= 0.09, the digit is 100 p rounded
-        up: 5 is 0.04 < p <= 0.05, and 0 is p = 0, as where all instances differ by the same amount. Elsewhere there is
-        a dot, and on the diagonal a blank.
+        up: 5 is 0.04 < p <= 0.05, and 0 is p = 0. Elsewhere there is a dot, also where all instances differ by the same
+        amount, which is no certainty; on the diagonal there is a blank.
 
         Args:
           adjusted: Holm's p-values instead of those of each pair by itself.

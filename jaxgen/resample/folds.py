@@ -11,7 +11,8 @@ from jaxtyping import Int
 from jaxgen.resample.drawing import call, require_room
 from jaxgen.types import Key, Plan
 from jaxgen.types.keys import generator, text
-from jaxgen.types.numbers import require, require_flag, shown
+from jaxgen.types.numbers import require, require_flag
+from jaxgen.types.plan import numbered
 
 _DEALING_BYTES = 40
 """Bytes for each case of a division into folds, beside those of its rows: random numbers, orders and folds."""
@@ -38,7 +39,7 @@ def k_fold(
       strata: class labels [N], to be spread evenly over the folds.
       groups: group labels [N]; cases of one group are never divided between training and test.
     Returns:
-      Plan, train and test in {0, 1}, shape [R, N], with labels "repeat" and "fold".
+      Plan, train and test in {0, 1}, shape [R, N], with labels "repeat" and "fold", and the groups in `cases`.
     Raises:
       ValueError: folds or repeats out of range, strata and groups together, or not one label per case.
       MemoryError: the plan would not fit into memory.
@@ -46,13 +47,13 @@ def k_fold(
     n, repeats = require("n", n, 2), require("repeats", repeats, 1)
     if strata is not None and groups is not None:
         raise ValueError("expected strata or groups, got both; leave one of them out")
-    rng = generator(key)
+    rng, cases = generator(key), {}
     if groups is None:
         folds = require("folds", folds, 2, n, "the number of cases")
         _require_room(repeats * folds, n, repeats)
-        fold = _dealt(rng, np.zeros(n, np.int64) if strata is None else _numbered("strata", strata, n), folds, repeats)
+        fold = _dealt(rng, np.zeros(n, np.int64) if strata is None else numbered("strata", strata, n), folds, repeats)
     else:
-        group = _numbered("groups", groups, n)
+        cases["group"] = group = numbered("groups", groups, n)
         folds = require("folds", folds, 2, int(group.max()) + 1, "the number of groups")
         _require_room(repeats * folds, n, repeats)
         fold = np.stack([_lightest_first(rng, group, folds) for _ in range(repeats)])
@@ -60,7 +61,7 @@ def k_fold(
         "strata": None if strata is None else f"<{n} labels>",
         "groups": None if groups is None else f"<{n} labels>",
     }
-    return _of_folds(fold, folds, call("k_fold", text(key), n, folds=folds, repeats=repeats, **labels))
+    return _of_folds(fold, folds, call("k_fold", text(key), n, folds=folds, repeats=repeats, **labels), cases)
 
 
 def leave_one_out(n: int) -> Plan:
@@ -135,7 +136,8 @@ def time_blocks(n: int, folds: int = 10, gap: int = 0, past_only: bool = False) 
       past_only: train only on the cases before the block and its gap. The first block has no past: it is not tested,
         and R = K - 1.
     Returns:
-      Plan, train and test in {0, 1}, shape [R, N], with label "fold", the number of the tested block.
+      Plan, train and test in {0, 1}, shape [R, N], with label "fold", the number of the tested block, and the places
+      of the cases in time in `cases`.
     Raises:
       ValueError: folds or gap out of range, or a row would train on nothing.
       MemoryError: the plan would not fit into memory.
@@ -154,7 +156,8 @@ def time_blocks(n: int, folds: int = 10, gap: int = 0, past_only: bool = False) 
             f"of {n} cases; choose a smaller gap"
         )
     scheme = call("time_blocks", n, folds=folds, gap=gap, past_only=past_only)
-    return Plan(train.astype(np.uint8), test.astype(np.uint8), scheme, {"fold": fold[:, 0]}).checked()
+    labels, cases = {"fold": fold[:, 0]}, {"time": case}
+    return Plan(train.astype(np.uint8), test.astype(np.uint8), scheme, labels, cases).checked()
 
 
 def _dealt(
@@ -189,42 +192,10 @@ def _require_room(rows: int, n: int, repeats: int = 0) -> None:
     require_room(rows, n, working=4 + math.ceil(_DEALING_BYTES * repeats / rows))
 
 
-def _of_folds(fold: Int[np.ndarray, "repeats n"], folds: int, scheme: str) -> Plan:
+def _of_folds(
+    fold: Int[np.ndarray, "repeats n"], folds: int, scheme: str, cases: dict[str, np.ndarray] | None = None
+) -> Plan:
     repeats, n = fold.shape
     test = (fold[:, None] == np.arange(folds)[:, None]).astype(np.uint8).reshape(-1, n)
     labels = {"repeat": np.repeat(np.arange(repeats), folds), "fold": np.tile(np.arange(folds), repeats)}
-    return Plan(1 - test, test, scheme, labels).checked()
-
-
-def _numbered(name: str, labels: Collection[Any], n: int) -> Int[np.ndarray, " n"]:
-    """Labels as numbers 0, 1, ..."""
-    try:
-        values = np.asarray(labels)
-    except (ValueError, TypeError):  # lists of different lengths, or a random key
-        values = np.asarray(None)
-    if values.shape != (n,):
-        raise ValueError(
-            f"expected {name} to be {n} labels, one per case, got shape {list(values.shape)}; "
-            "give one label for each case"
-        )
-    missing = [case for case, label in enumerate(values.tolist()) if _is_missing(label)]
-    if missing:
-        raise ValueError(
-            f"expected {name} without gaps, got {shown(values.tolist()[missing[0]])} for case {missing[0]}; "
-            "give every case a label"
-        )
-    try:
-        return np.unique(values, return_inverse=True)[1]
-    except TypeError:
-        raise ValueError(
-            f"expected {name} of one kind, such as texts or whole numbers, got several that do not compare; "
-            "make them all texts"
-        ) from None
-
-
-def _is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN, or what cannot be compared, such as a missing value of pandas."""
-    try:
-        return label is None or bool(label != label)
-    except (TypeError, ValueError):
-        return True
+    return Plan(1 - test, test, scheme, labels, cases or {}).checked()

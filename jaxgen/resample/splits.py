@@ -1,7 +1,7 @@
 """Random splits of the cases, samples with replacement, and plans of given weights."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from jaxgen.resample.drawing import call, counts, different, require_room
-from jaxgen.types import Key, Plan, as_weights
+from jaxgen.types import Key, Plan, as_labels, as_weights
 from jaxgen.types.keys import generator, text
 from jaxgen.types.numbers import require, require_kind, shown
 
@@ -112,7 +112,12 @@ def full(n: int) -> Plan:
 
 
 def from_weights(
-    train: Shaped[np.ndarray, "*Q R N"], test: Shaped[np.ndarray, "*Q R N"], scheme: str = "given weights"
+    train: Shaped[np.ndarray, "*Q R N"],
+    test: Shaped[np.ndarray, "*Q R N"],
+    scheme: str = "given weights",
+    labels: Mapping[str, Collection[Any]] | None = None,
+    groups: Collection[Any] | None = None,
+    times: Collection[Any] | None = None,
 ) -> Plan:
     """A plan of your own weights.
 
@@ -121,13 +126,18 @@ def from_weights(
         True and False.
       test: the same for the test.
       scheme: text that says where they come from.
+      labels: what a row is within its design, [R] each: "repeat" and "fold" for repeated folds, "instance" for training
+        sets of their own.
+      groups: labels [N] of cases that depend on each other, such as those of one patient.
+      times: when each case was observed, [N], if they are a series.
     Returns:
       Plan, a copy, shape [*Q, R, N].
     Raises:
       ValueError: a weight is negative, fractional, not finite or above 255, shapes differ, a row trains or tests on
-        nothing, or the scheme is no text.
+        nothing, the scheme is no text, or there is not one label for each row or case.
     """
-    return Plan(as_weights("train", train), as_weights("test", test), scheme).checked()
+    weights = as_weights("train", train), as_weights("test", test)
+    return Plan(*weights, scheme, *as_labels(weights[0].shape, labels, groups, times)).checked()
 
 
 def stack(plans: Sequence[Plan]) -> Plan:
@@ -152,17 +162,19 @@ def stack(plans: Sequence[Plan]) -> Plan:
         )
     labels = plans[0].labels
     for plan in plans:
-        if plan.labels.keys() != labels.keys() or any(
-            not np.array_equal(plan.labels[name], labels[name]) for name in labels
-        ):
+        if not (_same(plan.labels, labels) and _same(plan.cases, plans[0].cases)):
             raise ValueError(
                 f"expected plans with the same labels, got those of {plans[0].scheme} and {plan.scheme}; "
                 "stack only plans of one design"
             )
     scheme = f"resample.stack([{', '.join(plan.scheme for plan in plans)}])"
-    return Plan(
-        np.stack([plan.train for plan in plans]), np.stack([plan.test for plan in plans]), scheme, labels
-    ).checked()
+    weights = (np.stack([getattr(plan, name) for plan in plans]) for name in ("train", "test"))
+    return Plan(*weights, scheme, labels, plans[0].cases).checked()
+
+
+def _same(some: Mapping[str, np.ndarray], others: Mapping[str, np.ndarray]) -> bool:
+    """Whether two mappings of arrays [R] or [N] hold the same."""
+    return some.keys() == others.keys() and all(np.array_equal(some[name], others[name]) for name in some)
 
 
 def _sets(sets: Any) -> int | None:

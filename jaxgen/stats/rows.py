@@ -1,9 +1,4 @@
-"""Rows of a plan as statistics see them: their test cases, the divisions into folds that they make, and whether they
-share cases.
-"""
-
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+"""Losses of the test cases of rows."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -95,76 +90,6 @@ def within(values: Float[np.ndarray, "*Q R N"], plan: Plan) -> Float[np.ndarray,
     mean = np.sum(weights * kept, axis=-1, keepdims=True) / sizes[..., None]
     squares = np.sum(weights * np.square(kept - mean), axis=-1)
     return np.asarray(np.where(sizes > 1, squares / np.maximum(sizes - 1, 1), np.nan))
-
-
-def overlap(plan: Plan) -> bool:
-    """Whether any two rows share a case, trained or tested on: the halves of two-fold cross-validation do."""
-    return bool(np.max(np.sum((plan.train > 0) | (plan.test > 0), axis=-2)) > 1)
-
-
-def divisions(plan: Plan) -> Int[np.ndarray, " R"]:
-    """The number of the division into folds that each row belongs to, [R]: by the label "repeat"; rows without it are
-    taken one division after the other.
-    """
-    if "repeat" in plan.labels:
-        return np.unique(plan.labels["repeat"], return_inverse=True)[1]
-    # Every division tests the first case once.
-    repeats = max(int(plan.test[..., 0].sum(-1).max()), 1)
-    return np.arange(plan.resamples) * repeats // plan.resamples
-
-
-def not_folds(plan: Plan, complete: bool = True) -> str:
-    """Why rows are no folds, each division testing every case once; empty if they are. `complete` asks that they train
-    on all that they do not test.
-    """
-    times, number = plan.test.sum(-2), divisions(plan)
-    if plan.train.max() > 1:
-        return "cases drawn more than once (a bootstrap)"
-    if times.min() == 0:
-        return "cases that no row tests"
-    if times.min() != times.max() or np.ptp(np.bincount(number)):
-        return "some cases tested more often than others, or rows of several kinds"
-    if any((plan.test[..., number == division, :].sum(-2) != 1).any() for division in range(int(number.max()) + 1)):
-        return "rows that do not test every case once before they test one again"
-    return "rows that do not train on all that they do not test" if complete and np.any(plan.train == plan.test) else ""
-
-
-def ten_halves(values: Float[np.ndarray, "*Q R"], plan: Plan) -> Float[np.ndarray, "*Q 5 2"]:
-    """The values p_ij of repeat i, fold j, [*Q, 5, 2], from those of rows [*Q, 10].
-
-    Raises:
-      ValueError: a plan without the labels of five times two halves.
-    """
-    labelled = {"repeat", "fold"} <= set(plan.labels) and plan.resamples == 10
-    if not labelled or divisions(plan).max() != 4 or not_folds(plan):
-        raise ValueError(
-            f"expected 10 rows with the labels repeat and fold, five times two halves, got {plan.scheme}; "
-            "use resample.five_by_two"
-        )
-    order = np.lexsort((plan.labels["fold"], plan.labels["repeat"]))
-    return values[..., order].reshape(*values.shape[:-1], 5, 2)
-
-
-class Advice(NamedTuple):
-    """A line of a table of advice: whether it fits a plan, the method for such plans, and why. No method means that
-    none is known to do what it should, and then the reason says what to do instead.
-    """
-
-    fits: bool | np.bool
-    method: Callable[..., Any] | None
-    reason: str
-
-
-def suited(table: Sequence[Advice], plan: Plan, expected: str) -> tuple[Callable[..., Any], str]:
-    """The method for a plan, with any number of rows R, and the reason: those of the first line that fits.
-
-    Raises:
-      ValueError: that line has no method; `expected` says what was.
-    """
-    line = next(line for line in table if line.fits)
-    if line.method is None:
-        raise ValueError(f"expected {expected}, got {plan.scheme}: {line.reason}")
-    return line.method, line.reason
 
 
 def span(sizes: Int[np.ndarray, "..."]) -> str:

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.stats
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from jaxgen.stats.checks import require_alternative, require_level
-from jaxgen.stats.rows import not_folds, overlap
-from jaxgen.types import Losses, Plan
+from jaxgen.types import Losses
 from jaxgen.types.result import Result
 
 _BYTES = 2**26
@@ -43,8 +42,25 @@ class Spread(NamedTuple):
         upper = np.full_like(self.estimate, np.inf) if alternative == "greater" else self.estimate + reach
         return np.asarray(lower), np.asarray(upper)
 
+    def honest_limits(
+        self, level: float, alternative: str = "two-sided"
+    ) -> tuple[Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
+        """The limits [*Q], NaN without any spread: values that happen to agree are no certainty.
+
+        Raises:
+          ValueError: a level outside (0, 1), or an unknown alternative.
+        """
+        lower, upper = (np.where(self.flat, np.nan, end) for end in self.limits(level, alternative))
+        return lower, upper
+
+    @property
+    def flat(self) -> Bool[np.ndarray, "*Q"]:
+        """Where there is no spread, [*Q]."""
+        return np.asarray(self.standard_error == 0)
+
     def test(self, alternative: str = "two-sided") -> tuple[Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
-        """Statistic and p-value of a mean of 0, [*Q] each; 0 and 1 where both mean and standard error are 0.
+        """Statistic and p-value of a mean of 0, [*Q] each; 0 and 1 where both mean and standard error are 0, infinite
+        and NaN for another mean without any spread.
 
         Raises:
           ValueError: an unknown alternative.
@@ -56,29 +72,23 @@ class Spread(NamedTuple):
         p = {"two-sided": 2 * t.sf(np.abs(statistic)), "greater": t.sf(statistic), "less": t.cdf(statistic)}[
             alternative
         ]
-        return np.asarray(statistic), np.asarray(np.where((self.estimate == 0) & (self.standard_error == 0), 1.0, p))
+        p = np.where(self.flat, np.where(self.estimate == 0, 1.0, np.nan), p)
+        return np.asarray(statistic), np.asarray(p)
+
+
+def without_spread(spread: Spread) -> str:
+    """What to say of values that are all equal; empty if none are."""
+    flat = int(spread.flat.sum())
+    if not flat:
+        return ""
+    where = f" in {flat} of {spread.flat.size} data sets" * spread.flat.ndim
+    return f"all values are equal{where}, which is no certainty: no interval can be given, and no test of a difference"
 
 
 def independent(rows: Float[np.ndarray, "*Q R"]) -> Spread:
     """The mean of R independent values [*Q, R]: standard error S / sqrt(R), R - 1 degrees of freedom."""
     r = rows.shape[-1]
     return Spread(np.asarray(rows.mean(-1)), np.asarray(np.sqrt(1 / r) * _deviation(rows)), float(r - 1))
-
-
-def corrected(rows: Float[np.ndarray, "*Q R"], plan: Plan) -> Spread:
-    """The mean of R random splits, or of (repeated) k-fold, [*Q, R]: variance (1/R + n2/n1) S^2 (Nadeau & Bengio 2003;
-    Bouckaert & Frank 2004).
-
-    Raises:
-      ValueError: a plan that the correction is not made for; see `refuse_unfit`.
-    """
-    refuse_unfit(plan)
-    r = rows.shape[-1]
-    return Spread(
-        np.asarray(rows.mean(-1)),
-        np.asarray(np.sqrt(1 / r + (plan.test_sizes / plan.train_sizes).mean(-1)) * _deviation(rows)),
-        float(r - 1),
-    )
 
 
 def all_pairs(cases: Float[np.ndarray, "*Q N"]) -> Spread:
@@ -91,52 +101,6 @@ def all_pairs(cases: Float[np.ndarray, "*Q N"]) -> Spread:
     n = cases.shape[-1]
     sigma_out = _deviation(cases, ddof=0)  # divisor n, and not n - 1: the paper's estimator
     return Spread(np.asarray(cases.mean(-1)), np.asarray(sigma_out / np.sqrt(n)), np.inf)
-
-
-def refuse_unfit(plan: Plan) -> None:
-    """Refuses a plan whose rows are no random splits or folds.
-
-    Raises:
-      ValueError: bootstrap counts, test cases that were trained on, instances of a DELVE task, rows of several kinds,
-        or rows that share no case.
-    """
-    trouble = ""
-    if plan.train.max() > 1 or plan.test.max() > 1:
-        trouble = "cases drawn more than once (a bootstrap), for which no correction is known; use leave_out or k_fold"
-    elif np.any((plan.train > 0) & (plan.test > 0)):
-        trouble = "rows tested on cases that they were trained on; use leave_out or k_fold"
-    elif "instance" in plan.labels:
-        trouble = (
-            "training sets that do not overlap, which need no correction; "
-            "use paired_t if the test sets do not overlap either"
-        )
-    elif {"pair", "first"} & set(plan.labels):
-        trouble = "rows of several kinds in one design; use leave_out or k_fold"
-    elif not overlap(plan):
-        trouble = "rows that share no case, which need no correction; use paired_t"
-    if trouble:
-        raise ValueError(f"expected random splits or folds for the corrected t-test, got {plan.scheme}: {trouble}")
-
-
-def caution(plan: Plan) -> str:
-    """What to say of a correction for random splits or folds: of rows that leave out different shares, or that cut one
-    permutation; empty if there is nothing.
-
-    Of 3000 data sets with two equally good learners, 40 or 100 cases and 8 to 100 balanced splits, the corrected
-    t-test at 5 % rejected in 1.8 % (20 splits that leave out a tenth) to 8.6 % (as many splits as cases), and in 4.4
-    to 6.1 % where the splits were random (simulated).
-    """
-    each = plan.test_sizes / plan.train_sizes
-    unequal = (
-        ""
-        if each.min() == each.max()
-        else f"n2/n1 differs between rows ({each.min():.3g} to {each.max():.3g}); its mean was used"
-    )
-    cut = (
-        "balanced splits are no random ones, for which the correction is made: "
-        "it errs to either side, to the unsafe one where there are as many as cases; use leave_out"
-    )
-    return joined(unequal, cut if "partition" in plan.labels and not_folds(plan) else "")
 
 
 def bootstrapped(
@@ -181,7 +145,7 @@ def as_result(
     Raises:
       ValueError: a level outside (0, 1), or an unknown alternative.
     """
-    lower, upper = spread.limits(level, alternative)
+    lower, upper = spread.honest_limits(level, alternative)
     df = np.full(spread.estimate.shape, float(spread.df))
     return Result(
         *describe,
@@ -194,7 +158,7 @@ def as_result(
         upper,
         level=level,
         parts=parts or {},
-        note=joined(note, dropped(losses)),
+        note=joined(note, without_spread(spread), dropped(losses)),
     )
 
 

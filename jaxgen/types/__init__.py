@@ -8,7 +8,7 @@ Axis letters, used in every docstring and annotation of the package:
 from jaxgen.types.data import Data
 from jaxgen.types.learner import Freedom, Key, Learner, Loss, Minimum, Params, as_learner
 from jaxgen.types.losses import Losses
-from jaxgen.types.plan import Plan, as_weights
+from jaxgen.types.plan import Plan, as_labels, as_weights
 from jaxgen.types.value import Value
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Params",
     "Plan",
     "Value",
+    "as_labels",
     "as_learner",
     "as_weights",
 ]

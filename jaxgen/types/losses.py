@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, UInt8
 from jaxgen.types.checks import check_targets
 from jaxgen.types.identity import named
 from jaxgen.types.learner import Loss
-from jaxgen.types.plan import Plan, as_weights
+from jaxgen.types.plan import Plan, as_labels, as_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,17 @@ class Losses:
 
     @classmethod
     def from_predictions(
-        cls, y: Any, predictions: Any, train: Any, test: Any, loss: Loss, learner: str = "given predictions"
+        cls,
+        y: Any,
+        predictions: Any,
+        train: Any,
+        test: Any,
+        loss: Loss,
+        learner: str = "given predictions",
+        *,
+        labels: Any = None,
+        groups: Any = None,
+        times: Any = None,
     ) -> "Losses":
         """Losses of predictions that any other tool made.
 
@@ -60,6 +70,9 @@ class Losses:
           train, test: weights, [R, N], whole numbers from 0 to 255.
           loss: of `jaxgen.loss`, or a function of (y, predictions) to [R, N].
           learner: what to call it.
+          labels: what a row is within its design, each [R], such as "repeat" and "fold".
+          groups: labels [N] of cases that depend on each other.
+          times: when each case was observed, [N], if they are a series.
         Returns:
           Losses [R], [R, N]; rows without a finite loss of a test case are marked as failed.
         Raises:
@@ -67,7 +80,8 @@ class Losses:
           ValueError: shapes, weights or targets that do not fit.
         """
         targets, predicted = _numbers(y, "y"), _numbers(predictions, "predictions")
-        plan = Plan(as_weights("train", train), as_weights("test", test), "given weights").checked()
+        weights = as_weights("train", train), as_weights("test", test)
+        plan = Plan(*weights, "given weights", *as_labels(weights[0].shape, labels, groups, times)).checked()
         targets, predicted = _in_rows(targets, predicted, plan)
         check_targets(loss, targets, "y")
         values = _values(loss, targets, predicted)

@@ -1,6 +1,6 @@
 """R resampled training sets as weights over the same cases."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -24,12 +24,15 @@ class Plan:
       test: test weights, [*Q, R, N]; not always `1 - train`.
       scheme: text that recreates the plan.
       labels: what a row is within its design (repeat, fold, half, ...), each [R].
+      cases: what belongs together among the cases, each [N]: "group", the group that a case is of, and "time", its
+        place in a series. Statistics heed them, since such cases depend on each other.
     """
 
     train: UInt8[np.ndarray, "*Q R N"]
     test: UInt8[np.ndarray, "*Q R N"]
     scheme: str
     labels: Mapping[str, Int[np.ndarray, "R"]] = field(default_factory=dict)
+    cases: Mapping[str, Int[np.ndarray, "N"]] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -118,14 +121,20 @@ class Plan:
             raise ValueError(
                 f"expected the scheme as text, got {shown(self.scheme)}; say in words where the weights come from"
             )
-        if not isinstance(self.labels, Mapping):
-            raise ValueError(f"expected labels as a dict of arrays [R], got {shown(self.labels)}; give such a dict")
-        for name, label in self.labels.items():
-            if not is_plain_array(label) or label.dtype.kind not in "iu" or label.shape != (self.resamples,):
+        for kind, given, length, things in (
+            ("labels", self.labels, self.resamples, "rows"),
+            ("cases", self.cases, self.n, "cases"),
+        ):
+            if not isinstance(given, Mapping):
                 raise ValueError(
-                    f"expected label {name!r} as {self.resamples} whole numbers, one for each row, got {shown(label)}; "
-                    "leave it out, or number the rows"
+                    f"expected {kind} as a dict of arrays [{length}], got {shown(given)}; give such a dict"
                 )
+            for name, label in given.items():
+                if not is_plain_array(label) or label.dtype.kind not in "iu" or label.shape != (length,):
+                    raise ValueError(
+                        f"expected label {name!r} as {length} whole numbers, one for each of the {things}, got "
+                        f"{shown(label)}; leave it out, or number the {things}"
+                    )
 
 
 def as_weights(name: str, values: Any) -> UInt8[np.ndarray, "*Q R N"]:
@@ -159,3 +168,62 @@ def as_weights(name: str, values: Any) -> UInt8[np.ndarray, "*Q R N"]:
 def _sum_cases(weights: UInt8[np.ndarray, "*Q R N"]) -> Int[np.ndarray, "*Q R"]:
     """Row sums; einsum is five times faster than `sum` where rows are short."""
     return np.einsum("...n->...", weights, dtype=np.int64, casting="unsafe")
+
+
+def as_labels(
+    shape: tuple[int, ...], labels: Any = None, groups: Any = None, times: Any = None
+) -> tuple[dict[str, Int[np.ndarray, "R"]], dict[str, Int[np.ndarray, "N"]]]:
+    """Labels of rows [R] and of cases [N] as a plan of weights of this shape [*Q, R, N] keeps them: whole numbers.
+
+    Raises:
+      ValueError: not one label for each row or case, gaps, or labels that are no mapping.
+    """
+    if labels is not None and not isinstance(labels, Mapping):
+        raise ValueError(
+            f"expected labels as a dict of arrays, one for each row, got {shown(labels)}; give such a dict"
+        )
+    if len(shape) < 2:  # refused by `Plan.checked`
+        return {}, {}
+    cases = {"group": groups, "time": times}
+    return (
+        {str(name): numbered(f"label {name!r}", label, shape[-2], "row") for name, label in (labels or {}).items()},
+        {name: numbered(f"{name}s", label, shape[-1]) for name, label in cases.items() if label is not None},
+    )
+
+
+def numbered(name: str, labels: Collection[Any], n: int, thing: str = "case") -> Int[np.ndarray, " n"]:
+    """Labels [n] of cases, or of other things, as numbers 0, 1, ...
+
+    Raises:
+      ValueError: not one label for each, gaps, or labels that do not compare.
+    """
+    try:
+        values = np.asarray(labels)
+    except (ValueError, TypeError):  # lists of different lengths, or a random key
+        values = np.asarray(None)
+    if values.shape != (n,):
+        raise ValueError(
+            f"expected {name} to be {n} labels, one per {thing}, got shape {list(values.shape)}; "
+            "give one label for each"
+        )
+    missing = [case for case, label in enumerate(values.tolist()) if _is_missing(label)]
+    if missing:
+        raise ValueError(
+            f"expected {name} without gaps, got {shown(values.tolist()[missing[0]])} for {thing} {missing[0]}; "
+            f"give every {thing} a label"
+        )
+    try:
+        return np.unique(values, return_inverse=True)[1]
+    except TypeError:
+        raise ValueError(
+            f"expected {name} of one kind, such as texts or whole numbers, got several that do not compare; "
+            "make them all texts"
+        ) from None
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, or what cannot be compared, such as a missing value of pandas."""
+    try:
+        return label is None or bool(label != label)
+    except (TypeError, ValueError):
+        return True

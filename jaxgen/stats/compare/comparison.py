@@ -1,14 +1,15 @@
 """What a test of one learner against another returns, and what all such tests ask of the two."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
 from jaxgen.stats.checks import require_losses
-from jaxgen.stats.spread import Spread, dropped, joined
+from jaxgen.stats.methods import Estimate
+from jaxgen.stats.spread import Spread, dropped, joined, without_spread
 from jaxgen.types import Losses
 
 Describe = tuple[str, str, str]
@@ -27,8 +28,9 @@ class Comparison:
       estimate: mean difference, [*Q], in the unit of the loss.
       standard_error: its standard error under the assumptions of the method, [*Q]; NaN where the method has none.
       df: degrees of freedom; infinite for a normal law, NaN where the test is exact or, as F, has two (see `parts`).
-      statistic: [*Q]; of a t- or z-test estimate / standard_error, 0 where both are 0.
-      p_value: for the alternative, [*Q]; 1 where all differences are 0, NaN where the method has none.
+      statistic: [*Q]; of a t- or z-test estimate / standard_error, 0 where both are 0, infinite where the latter is.
+      p_value: for the alternative, [*Q]; 1 where all differences are 0, NaN where the method has none, or where all
+        differences are equal and not 0, which is no certainty.
       lower, upper: limits of the interval, [*Q]; one of them infinite for a one-sided alternative, both NaN where the
         method has none.
       alternative: "two-sided", "greater" (the second has the greater error) or "less".
@@ -122,6 +124,43 @@ def require_same(first: Losses, second: Losses) -> None:
     _ = first.g, second.g
 
 
+def difference(first: Losses, second: Losses) -> Losses:
+    """Second minus first as losses [*Q, R], of cases too where both kept them.
+
+    Raises:
+      ValueError: different plans or losses, or failed rows.
+      TypeError: no losses.
+    """
+    require_same(first, second)
+    kept = first.values is not None and second.values is not None
+    return replace(
+        second,
+        test_mean=second.g - first.g,
+        train_mean=second.train_mean - first.train_mean,
+        values=second.values.astype(np.float64) - first.values if kept else None,
+        predictions=None,
+        info={},
+    )
+
+
+def of_estimate(
+    describe: Describe,
+    first: Losses,
+    second: Losses,
+    estimate: Estimate,
+    alternative: str,
+    level: float,
+    note: str = "",
+) -> Comparison:
+    """The t- or z-test and the interval of the estimate of a difference.
+
+    Raises:
+      ValueError: a level outside (0, 1), or an unknown alternative.
+    """
+    parts = dict(estimate.parts)
+    return of_spread(describe, first, second, estimate.spread, alternative, level, joined(note, estimate.note), parts)
+
+
 def differences(first: Losses, second: Losses) -> Float[np.ndarray, "*Q R"]:
     """Second minus first, row by row, [*Q, R].
 
@@ -153,7 +192,7 @@ def of_spread(
       ValueError: a level outside (0, 1), or an unknown alternative.
     """
     statistic, p = spread.test(alternative)
-    limits = spread.limits(level, alternative)
+    limits = spread.honest_limits(level, alternative)
     numbers = (spread.estimate, spread.standard_error, float(spread.df), statistic, p, *limits)
     symbol = "z" if np.isinf(spread.df) else "t"
     return Comparison(
@@ -163,7 +202,7 @@ def of_spread(
         *numbers,
         alternative,
         level,
-        joined(note, dropped(first)),
+        joined(note, without_spread(spread), dropped(first)),
         symbol,
         parts or {},
     )

@@ -111,7 +111,7 @@ def quasi_f(first: Losses, second: Losses) -> Comparison:
     Returns:
       Comparison, each number [*Q], with DELVE's standard error but no interval; `parts` are the degrees of freedom and
       the standard deviations of `expected_loss` for the difference. Where neither instances nor cases differ, F is
-      infinite and p is 0, or 0 and 1 for a mean of 0.
+      infinite and p is NaN, for that is no certainty, or 0 and 1 for a mean of 0.
     Raises:
       ValueError: different plans or losses, disjoint test sets, or what `expected_loss` refuses.
       TypeError: no losses.
@@ -125,7 +125,7 @@ def quasi_f(first: Losses, second: Losses) -> Comparison:
     table = _analysed(cases, common)
     f, df1, df2 = table.quasi_f()
     with np.errstate(invalid="ignore"):
-        p = np.where(np.isfinite(f), scipy.stats.f.sf(f, df1, df2), 0.0)
+        p = np.where(np.isfinite(f), scipy.stats.f.sf(f, df1, df2), np.nan)
     p = np.asarray(np.where(f == 0, 1.0, p))
     describe = ("DELVE's quasi-F test, common test set", SOURCE, "the mean difference over training sets of this size")
     parts = (

@@ -16,7 +16,8 @@ from jaxtyping import Float
 
 from jaxgen.stats.checks import as_learners, as_numbers, holds_losses, require_level
 from jaxgen.stats.compare.comparison import require_same
-from jaxgen.stats.rows import cases_of_row, overlap
+from jaxgen.stats.design import overlap
+from jaxgen.stats.rows import cases_of_row
 from jaxgen.stats.spread import dropped, joined
 from jaxgen.types import Losses
 from jaxgen.types.numbers import require_labels, shown

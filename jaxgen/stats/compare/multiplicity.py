@@ -38,7 +38,7 @@ class Pairs:
       first, second: the learners of each pair, positions in `learners`, [P].
       estimate: differences, [*Q, P]; NaN where the test has none.
       statistic: [*Q, P]; NaN where the test has none.
-      p_value: of each pair by itself, [*Q, P].
+      p_value: of each pair by itself, [*Q, P]; NaN where all differences are equal and not 0.
       adjusted: for all P pairs of a data set, [*Q, P].
       lower, upper: joint limits of all P differences, [*Q, P]; NaN where the method has none.
       level: joint confidence level of those.
@@ -212,7 +212,8 @@ def pairwise(
     defaults = {"method": name, "source": "given test", "target": "the differences of the test"}
     method, source, target = (getattr(results[0], part, default) for part, default in defaults.items())
     note = joined(*dict.fromkeys(getattr(result, "note", "") for result in results))
-    none = np.full(p.shape, np.nan)
+    none, unknown = np.full(p.shape, np.nan), np.isnan(p)  # of differences without any spread
+    adjusted = np.where(unknown, np.nan, adjustment(np.where(unknown, 1.0, p)))
     first, second = np.triu_indices(len(of_learners), 1)
     return Pairs(
         method,
@@ -226,7 +227,7 @@ def pairwise(
         estimate,
         statistic,
         p,
-        adjustment(p),
+        adjusted,
         none,
         none,
         level,
@@ -257,7 +258,9 @@ def _require_two_sided(results: list[Any], name: str, sets: int | None) -> None:
             p = np.asarray(np.nan)
         side = getattr(result, "alternative", "two-sided")
         other_shape = f"one of shape {list(p.shape)}, and not {list(shape)}" if p.shape != shape else ""
-        kinds.add("no p_value" if np.isnan(p).any() else other_shape or str(side))
+        spread = np.asarray(getattr(result, "standard_error", np.nan))
+        without = np.isnan(p) & ~(np.isinf(getattr(result, "statistic", np.nan)) | (spread == 0))
+        kinds.add("no p_value" if without.any() else other_shape or str(side))
     if kinds != {"two-sided"}:
         raise ValueError(
             f"expected a test whose result has a two-sided p_value, got {name} with "

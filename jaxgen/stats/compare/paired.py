@@ -7,7 +7,9 @@ import scipy.stats
 from jaxtyping import Float
 
 from jaxgen.stats.checks import require_alternative, require_draws
-from jaxgen.stats.compare.comparison import Comparison, of_spread, of_test, require_same
+from jaxgen.stats.compare.comparison import Comparison, difference, of_estimate, of_spread, of_test, require_same
+from jaxgen.stats.design import one_test_set
+from jaxgen.stats.methods import on_one_test_set
 from jaxgen.stats.rows import cases_of_row
 from jaxgen.stats.spread import independent
 from jaxgen.types import Losses
@@ -26,7 +28,8 @@ def hold_out_t(
       first, second: losses of two learners on one plan, with the losses of cases [*Q, R, N].
       alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval, 0 < level < 1.
-      row: the row whose n2 test cases are used; None for a plan of one row.
+      row: the row whose n2 test cases are used; None for a plan of one row, or of several rows that are all tested on
+        the same cases, whose losses are then averaged for each case.
     Returns:
       Comparison, each number [*Q], with n2 - 1 degrees of freedom.
     Raises:
@@ -35,9 +38,14 @@ def hold_out_t(
         alternative or level.
       TypeError: no losses.
     """
+    require_same(first, second)
+    describe = "hold-out paired t-test", "Larsen & Hansen 1995, hold-out"
+    if row is None and first.resamples > 1 and one_test_set(difference(first, second).plan):
+        target = f"the difference in mean risk of the {first.resamples} models of each that were trained"
+        estimate = on_one_test_set(difference(first, second))
+        return of_estimate((*describe, target), first, second, estimate, alternative, level)
     cases = np.subtract(*_tested(first, second, row, least=2)[::-1])
-    describe = ("hold-out paired t-test", "Larsen & Hansen 1995, hold-out", _target(first, row))
-    return of_spread(describe, first, second, independent(cases), alternative, level)
+    return of_spread((*describe, _target(first, row)), first, second, independent(cases), alternative, level)
 
 
 def mcnemar(first: Losses, second: Losses, kind: str = "mid-p", row: int | None = None) -> Comparison:

@@ -4,10 +4,12 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Float
 
+from jaxgen.stats import methods
 from jaxgen.stats.checks import require_level
-from jaxgen.stats.compare.comparison import Comparison, differences, of_spread, of_test, require_same
-from jaxgen.stats.rows import divisions, every_case, not_folds, overlap, ten_halves, tested
-from jaxgen.stats.spread import Spread, all_pairs, caution, corrected, dropped, independent, joined
+from jaxgen.stats.compare.comparison import Comparison, difference, differences, of_estimate, of_test
+from jaxgen.stats.design import divisions, not_folds, overlap, ten_halves
+from jaxgen.stats.rows import every_case
+from jaxgen.stats.spread import dropped, joined
 from jaxgen.types import Losses, Plan
 from jaxgen.types.numbers import require_flag, require_number
 from jaxgen.types.result import Result
@@ -32,15 +34,14 @@ def paired_t(first: Losses, second: Losses, alternative: str = "two-sided", leve
       ValueError: different plans or losses, failed rows, fewer than 2 rows, or an unknown alternative.
       TypeError: no losses.
     """
-    spread, note = independent(differences(first, second)), ""
-    if overlap(first.plan):
+    note = ""
+    if overlap(difference(first, second).plan):
         note = (
             "the resamplings share cases, so this standard error is too small and the rate of false "
             "rejections has no upper limit as resamples grow; use corrected_t"
         )
-    return of_spread(
-        ("paired t-test", "Larsen & Hansen 1995, eq. 9", SAME_SIZE), first, second, spread, alternative, level, note
-    )
+    describe = ("paired t-test", "Larsen & Hansen 1995, eq. 9", SAME_SIZE)
+    return of_estimate(describe, first, second, methods.naive(difference(first, second)), alternative, level, note)
 
 
 def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
@@ -62,16 +63,8 @@ def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", l
         several kinds, or rows that share no case.
       TypeError: no losses.
     """
-    spread = corrected(differences(first, second), first.plan)
-    return of_spread(
-        ("corrected resampled t-test", "Nadeau & Bengio 2003", SAME_SIZE),
-        first,
-        second,
-        spread,
-        alternative,
-        level,
-        caution(first.plan),
-    )
+    describe = ("corrected resampled t-test", "Nadeau & Bengio 2003", SAME_SIZE)
+    return of_estimate(describe, first, second, methods.corrected(difference(first, second)), alternative, level)
 
 
 def bayesian_t(first: Losses, second: Losses, rope: float = 0.0, level: float = 0.95) -> Comparison:
@@ -95,7 +88,8 @@ def bayesian_t(first: Losses, second: Losses, rope: float = 0.0, level: float = 
       TypeError: no losses.
     """
     require_number("rope", rope, least=0, finite=False, advice="give a difference that does not matter, in its unit")
-    spread = corrected(differences(first, second), first.plan)
+    estimate = methods.corrected(difference(first, second))
+    spread = estimate.spread
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = ((limit - spread.estimate) / spread.standard_error for limit in (-rope, rope))
     law = scipy.stats.t(spread.df)
@@ -114,7 +108,7 @@ def bayesian_t(first: Losses, second: Losses, rope: float = 0.0, level: float = 
         upper,
     )
     describe = ("correlated Bayesian t-test", "Corani & Benavoli 2015", SAME_SIZE)
-    note = joined(caution(first.plan), dropped(first))
+    note = joined(estimate.note, dropped(first))
     return Comparison(*describe, first.learner, second.learner, *numbers, "two-sided", level, note, parts=parts)
 
 
@@ -135,23 +129,16 @@ def k_fold_t(first: Losses, second: Losses, alternative: str = "two-sided", leve
         (repeated) k-fold.
       TypeError: no losses.
     """
-    spread = independent(differences(first, second))
+    estimate = methods.naive(difference(first, second))
     repeats = _repeats(first.plan)
     excess = (
         "rejects equal learners far too often, without limit as repeats grow"
         if repeats > 1
         else "may reject equal learners too often"
     )
+    note = f"training sets share cases, which this standard error ignores, so it {excess}; use corrected_k_fold_t"
     describe = ("naive k-fold t-test", "Dietterich 1998", SAME_SIZE)
-    return of_spread(
-        describe,
-        first,
-        second,
-        spread,
-        alternative,
-        level,
-        f"training sets share cases, which this standard error ignores, so it {excess}; use corrected_k_fold_t",
-    )
+    return of_estimate(describe, first, second, estimate, alternative, level, note)
 
 
 def corrected_k_fold_t(
@@ -174,16 +161,8 @@ def corrected_k_fold_t(
         (repeated) k-fold.
       TypeError: no losses.
     """
-    change = differences(first, second)
-    note = (
-        "with a single repeat it rejects far less often than its level, so real differences stay "
-        "unseen; ask for repeats"
-        if _repeats(first.plan) == 1
-        else ""
-    )
-    spread = corrected(change, first.plan)
     describe = ("corrected repeated k-fold t-test", "Bouckaert & Frank 2004", SAME_SIZE)
-    return of_spread(describe, first, second, spread, alternative, level, joined(note, caution(first.plan)))
+    return of_estimate(describe, first, second, methods.folds(difference(first, second)), alternative, level)
 
 
 def five_by_two_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
@@ -203,13 +182,12 @@ def five_by_two_t(first: Losses, second: Losses, alternative: str = "two-sided",
         five repeats of two folds.
       TypeError: no losses.
     """
-    p = ten_halves(differences(first, second), first.plan)
-    spread = Spread(p[..., 0, 0], np.asarray(np.sqrt(_squares(p) / 5)), 5)
-    parts = {"mean of all ten": np.asarray(p.mean((-2, -1)))}
+    change = difference(first, second)
+    parts = {"mean of all ten": np.asarray(change.g.mean(-1))}
+    estimate = methods.five_by_two(change)._replace(parts=parts)
     note = "its numerator is one of the ten differences and depends on the order of the halves; five_by_two_f uses all"
-    return of_spread(
-        ("5x2 cross-validated t-test", "Dietterich 1998", HALF), first, second, spread, alternative, level, note, parts
-    )
+    describe = ("5x2 cross-validated t-test", "Dietterich 1998", HALF)
+    return of_estimate(describe, first, second, estimate, alternative, level, note)
 
 
 def five_by_two_f(first: Losses, second: Losses) -> Comparison:
@@ -220,7 +198,7 @@ def five_by_two_f(first: Losses, second: Losses) -> Comparison:
       first, second: losses of two learners on one plan of `resample.five_by_two`, [*Q, 10].
     Returns:
       Comparison, each number [*Q], two-sided, without interval; the estimate is the mean of all ten differences. Where
-      both halves of each repeat agree F is infinite, or 0 if all differences are 0.
+      both halves of each repeat agree F is infinite and p is NaN, for that is no certainty; F is 0 if all are 0.
     Raises:
       ValueError: different plans or losses, failed rows, or a plan without labels of five repeats of two folds.
       TypeError: no losses.
@@ -232,7 +210,14 @@ def five_by_two_f(first: Losses, second: Losses) -> Comparison:
     parts = {"numerator df": np.full(estimate.shape, 10.0), "denominator df": np.full(estimate.shape, 5.0)}
     describe = ("combined 5x2 cross-validated F-test", "Alpaydin 1999", HALF)
     return of_test(
-        describe, first, second, estimate, np.asarray(f), np.asarray(scipy.stats.f.sf(f, 10, 5)), "F", parts=parts
+        describe,
+        first,
+        second,
+        estimate,
+        np.asarray(f),
+        np.where(np.isinf(f), np.nan, scipy.stats.f.sf(f, 10, 5)),
+        "F",
+        parts=parts,
     )
 
 
@@ -256,19 +241,119 @@ def cv_clt(first: Losses, second: Losses, alternative: str = "two-sided", level:
         plan other than k folds once.
       TypeError: no losses.
     """
-    require_same(first, second)
+    change = difference(first, second)
     if (repeats := _repeats(first.plan)) > 1:
         raise ValueError(
             f"expected one division into folds, got {repeats} ({first.plan.scheme}); "
             "use repeats=1, or corrected_k_fold_t"
         )
-    cases = tested(every_case(second), first.plan) - tested(every_case(first), first.plan)
+    estimate = methods.cross_validation(change, "all-pairs")
     describe = (
         "cross-validation CLT test, all pairs",
         "Bayle et al. 2020",
         f"the k-fold test error: the mean risk of the {first.resamples} models trained here",
     )
-    return of_spread(describe, first, second, all_pairs(cases), alternative, level)
+    return of_estimate(describe, first, second, estimate, alternative, level)
+
+
+def nested_cross_validation(
+    first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95
+) -> Comparison:
+    """The test by nested cross-validation of the difference (Bates, Hastie & Tibshirani 2024): the estimate, with its
+    bias taken away, over the standard error of `interval.nested_cross_validation`, of the differences of case losses.
+
+    The authors print it for the error of one learner; a difference of losses is a loss like any other.
+
+    Args:
+      first, second: losses of two learners on one plan of `resample.nested_pairs`, with the losses of cases [*Q, R, N].
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
+      level: confidence level of the interval, 0 < level < 1.
+    Returns:
+      Comparison, each number [*Q], normal law; parts "bias", "mse" and "inflation".
+    Raises:
+      ValueError: different plans or losses, failed rows, losses without cases, an unknown alternative or level, or
+        another plan.
+      TypeError: no losses.
+    """
+    estimate = methods.nested(difference(first, second), "authors")
+    describe = ("nested cross-validation test", "Bates, Hastie & Tibshirani 2024", "the difference in R")
+    return of_estimate(describe, first, second, estimate, alternative, level)
+
+
+def conservative_z(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+    """The conservative Z-test (Nadeau & Bengio 2003, "Inference for the generalization error"): the mean difference
+    over splits of all data, with a variance from pairs of disjoint halves that is too large rather than too small.
+
+    Args:
+      first, second: losses of two learners on one plan of `resample.paired_halves`, [*Q, R].
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
+      level: confidence level of the interval, 0 < level < 1.
+    Returns:
+      Comparison, each number [*Q], normal law.
+    Raises:
+      ValueError: different plans or losses, failed rows, an unknown alternative or level, or another plan.
+      TypeError: no losses.
+    """
+    estimate = methods.conservative_z(difference(first, second))
+    describe = ("conservative Z-test", "Nadeau & Bengio 2003", SAME_SIZE)
+    return of_estimate(describe, first, second, estimate, alternative, level)
+
+
+def grouped_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+    """The t-test of cases that come in groups: `interval.grouped` of the differences of case losses.
+
+    Args:
+      first, second: losses of two learners on one plan of (repeated) folds that divide no group, with the losses of
+        cases [*Q, R, N]; groups are in the plan.
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
+      level: confidence level of the interval, 0 < level < 1.
+    Returns:
+      Comparison, each number [*Q], with one degree of freedom less than groups.
+    Raises:
+      ValueError: different plans or losses, failed rows, losses without cases, an unknown alternative or level, cases
+        without groups, or rows that are no folds or divide a group.
+      TypeError: no losses.
+    """
+    estimate = methods.grouped(difference(first, second))
+    describe = ("t-test of grouped folds", "cluster-robust variance: Liang & Zeger 1986", SAME_SIZE)
+    return of_estimate(describe, first, second, estimate, alternative, level)
+
+
+def corrected_score(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+    """The corrected t-test of two error rates, whose variance is at least that of disagreements that are independent.
+
+    Of cases on which one learner alone errs, a share q of all tested, each is as likely to be the second's if the rates
+    are equal: the difference of the rates in m independent cases then has the variance q / m, as in McNemar's test.
+    With m as in `interval.corrected_score` this is a lower bound for the variance (1/R + n2/n1) S^2 of the corrected t,
+    so that rows that happen to agree are not taken for certainty. The combination is ours.
+
+    Args:
+      first, second: losses of two learners on one plan of random splits or (repeated) folds, 0 or 1 for every tested
+        case, with the losses of cases [*Q, R, N].
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
+      level: confidence level of the interval, 0 < level < 1.
+    Returns:
+      Comparison, each number [*Q]; part "disagreements" is q.
+    Raises:
+      ValueError: losses other than 0 and 1, losses without cases, or as `corrected_t`.
+      TypeError: no losses.
+    """
+    change = difference(first, second)
+    tested = change.plan.test > 0
+    for losses in (first, second):
+        values = every_case(losses)
+        other = values[np.broadcast_to(tested, values.shape) & ~np.isin(values, (0, 1))]
+        if other.size:
+            raise ValueError(
+                f"expected losses of 0 and 1 for error rates, got {other[0]:.6g} ({losses.loss}); use corrected_t"
+            )
+    estimate = methods.corrected(change)
+    share = np.abs(np.where(tested, every_case(change), 0)).sum((-2, -1)) / tested.sum((-2, -1))
+    least = np.sqrt(share / methods.independent_cases(change))
+    spread = estimate.spread._replace(standard_error=np.maximum(estimate.spread.standard_error, least))
+    estimate = estimate._replace(spread=spread, parts={**estimate.parts, "disagreements": np.asarray(share)})
+    describe = ("corrected t-test of error rates", "Nadeau & Bengio 2003; McNemar 1947", SAME_SIZE)
+    return of_estimate(describe, first, second, estimate, alternative, level)
 
 
 def probability_greater(first: Losses, second: Losses, paired: bool = True) -> Float[np.ndarray, "*Q"]:

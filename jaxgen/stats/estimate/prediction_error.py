@@ -9,8 +9,9 @@ import numpy as np
 import scipy.stats
 
 from jaxgen.stats.checks import require_level, require_losses
+from jaxgen.stats.design import divisions, not_folds
 from jaxgen.stats.estimate.distribution import ecdf
-from jaxgen.stats.rows import divisions, held_out, not_folds, span, tested, within
+from jaxgen.stats.rows import held_out, span, tested, within
 from jaxgen.stats.spread import all_pairs, dropped, joined
 from jaxgen.types import Losses
 from jaxgen.types.result import Result, point

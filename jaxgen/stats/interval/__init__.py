@@ -3,16 +3,18 @@ from its test cases.
 """
 
 from jaxgen.stats.interval.fixed import bootstrap, clopper_pearson, t, wald, wilson
+from jaxgen.stats.interval.recommended import recommend
 from jaxgen.stats.interval.resampling import (
     bouckaert_frank,
     conservative_z,
+    corrected_score,
     corrected_t,
     cross_validation,
     five_by_two,
+    grouped,
     hold_out,
     naive_t,
     nested_cross_validation,
-    recommend,
 )
 
 __all__ = [
@@ -20,9 +22,11 @@ __all__ = [
     "bouckaert_frank",
     "clopper_pearson",
     "conservative_z",
+    "corrected_score",
     "corrected_t",
     "cross_validation",
     "five_by_two",
+    "grouped",
     "hold_out",
     "naive_t",
     "nested_cross_validation",

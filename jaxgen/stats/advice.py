@@ -1,0 +1,187 @@
+"""One table of which interval and which test suit a plan, by what its weights show, and their measured coverage."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxgen.stats.design import (
+    disjoint_training,
+    divisions,
+    groups,
+    not_folds,
+    one_test_set,
+    overlap,
+    repeated,
+    serial,
+    unlike_random,
+)
+from jaxgen.types import Losses, Plan
+
+
+class Advice(NamedTuple):
+    """A line of the table.
+
+    Attributes:
+      fits: whether it is for this plan.
+      interval: the function of `stats.interval` for R or ER; empty if none is known to cover them.
+      test: the function of `stats.compare`; empty if none is known to hold its level.
+      reason: why these, or why none and what to do instead.
+      only: "R" or "ER" where the interval is about that one alone.
+    """
+
+    fits: bool | np.bool
+    interval: str
+    test: str
+    reason: str
+    only: str = ""
+
+
+COVERAGE = {
+    "hold_out": ("R", ".86"),
+    "corrected_t": ("R", ".89"),
+    "bouckaert_frank": ("R", ".89"),
+    "nested_cross_validation": ("R", ".94"),
+    "conservative_z": ("R", ".95"),
+    "corrected_score": ("R", ".95"),
+    "grouped": ("R", ".92"),
+}
+"""The lowest coverage of a 95 % interval that was measured for a target, over all learners and sizes; see
+`docs/which_interval_which_test.md`.
+"""
+
+
+def line(plan: Plan, rates: bool) -> Advice:
+    """The line of the table for a plan [*Q, R, N]; `rates` says that the losses of all tested cases are 0 or 1."""
+    labels, again = set(plan.labels), repeated(plan)
+    single, folds = plan.resamples - again == 1, not not_folds(plan)
+    table = (
+        Advice(plan.test.max() > 1, "", "", "test cases that count more than once; give test weights of 0 and 1"),
+        Advice(
+            np.any((plan.train > 0) & (plan.test > 0)),
+            "",
+            "",
+            "rows tested on cases that they were trained on: the apparent error; use a plan that leaves its test cases "
+            "out, such as leave_out or nested_pairs",
+        ),
+        Advice(
+            plan.train.max() > 1,
+            "",
+            "",
+            "bootstrap samples, which train on about 0.63 n cases and whose dependence no test here allows for; "
+            "intervals around their out-of-bag and .632+ errors miss R and ER of networks; use leave_out, k_fold with "
+            "repeats or nested_pairs",
+        ),
+        Advice(
+            serial(plan),
+            "",
+            "",
+            "blocks of a series, whose cases depend on each other; no interval or test here allows for that, so use "
+            "Prob(G2 > G1) to describe them",
+        ),
+        Advice(
+            single and plan.resamples == 1,
+            "hold_out",
+            "mcnemar" if rates else "hold_out_t",
+            "there is one split, and losses are 0 or 1: it is about the models trained there"
+            if rates
+            else "there is one split: it is about the models trained there",
+        ),
+        Advice(
+            single,
+            "hold_out",
+            "hold_out_t",
+            "there is one split, trained several times, which shows nothing of other splits",
+        ),
+        Advice(
+            "first" in labels,
+            "nested_cross_validation",
+            "nested_cross_validation",
+            "nested cross-validation estimates its own error and corrects its bias: it covers R where plain "
+            "cross-validation does not",
+        ),
+        Advice(
+            "pair" in labels,
+            "conservative_z",
+            "conservative_z",
+            "pairs of disjoint halves show the variance between data sets",
+        ),
+        Advice(
+            groups(plan) > 0 and folds,
+            "grouped",
+            "grouped_t",
+            "cases come in groups, which are what is independent",
+        ),
+        Advice(
+            groups(plan) > 0,
+            "",
+            "",
+            "splits of cases in groups, for which no variance here is right; use k_fold with groups",
+        ),
+        Advice(
+            one_test_set(plan) and disjoint_training(plan),
+            "",
+            "quasi_f",
+            "instances share their test cases and no training cases; for an interval use task_instances with "
+            "common=False, or leave_out",
+        ),
+        Advice(
+            one_test_set(plan),
+            "hold_out",
+            "hold_out_t",
+            "all rows are tested on the same cases, so rows show nothing of other test cases: it is about the models "
+            "trained there",
+        ),
+        Advice(
+            not overlap(plan),
+            "naive_t",
+            "disjoint_t"
+            if plan.test_sizes.min() == plan.test_sizes.max() and plan.test_sizes.min() > 1
+            else "paired_t",
+            "rows share neither training nor test cases and so are independent",
+            "ER",
+        ),
+        Advice(
+            bool(alike := unlike_random(plan)),
+            "",
+            "",
+            f"{alike}, so they are no random splits; use leave_out or k_fold, or say with labels, groups or times what "
+            "the design is",
+        ),
+        Advice(
+            plan.test_sizes.max() == 1,
+            "",
+            "",
+            "single test cases, from which the dependence of the models cannot be seen; use nested_pairs or k_fold "
+            "with repeats, or ask for the k-fold test error",
+        ),
+        Advice(
+            rates,
+            "corrected_score",
+            "corrected_score",
+            "losses are 0 or 1: limits stay within these, and rows without errors are not taken for certainty",
+        ),
+        Advice(
+            folds and divisions(plan).max() == 0 and plan.n >= 300,
+            "bouckaert_frank",
+            "corrected_k_fold_t",
+            "folds share training cases, for which the corrected t allows; of a single division it rejects in 1 to 5 % "
+            "at 5 %, so ask for repeats to see more",
+        ),
+        Advice(
+            folds,
+            "bouckaert_frank",
+            "corrected_k_fold_t",
+            "folds share training cases, for which the corrected t allows",
+        ),
+        Advice(True, "corrected_t", "corrected_t", "splits share cases, for which the corrected t allows"),
+    )
+    return next(each for each in table if each.fits)
+
+
+def zero_one(*learners: Losses) -> bool:
+    """Whether the losses [*Q, R, N] of all tested cases were kept, and are 0 or 1."""
+    return all(
+        losses.values is not None
+        and bool(np.isin(losses.values[np.broadcast_to(losses.test > 0, losses.values.shape)], (0, 1)).all())
+        for losses in learners
+    )
