@@ -104,11 +104,11 @@ def risks(learner, x, y, fresh, n):
     train[:, :n] = 1
     plan, parts = resample.from_weights(train, 1 - train), []
     for some in np.array_split(np.arange(len(x)), max(1, len(x) // 100)):
-        both = (
+        inputs, targets = (
             np.concatenate([mine[some], np.repeat(new, len(some), axis=0)], axis=1)
             for mine, new in zip((x, y), fresh, strict=True)
         )
-        rows = jg.assess(jax.random.key(0), learner, data(*both), plan, loss.zero_one, keep="rows")
+        rows = jg.assess(jax.random.key(0), learner, data(inputs, targets), plan, loss.zero_one, keep="rows")
         parts.append(rows.g[:, 0])
     return np.concatenate(parts)
 
@@ -137,7 +137,7 @@ def summary(frame, index, columns):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = argparse.ArgumentParser(description="Coverage of intervals for error rates.")
     parser.add_argument("--quick", action="store_true", help="few data sets and sizes; writes nothing")
     quick = parser.parse_args().quick
     start, intervals, tests, trainings = time.perf_counter(), [], [], 0
@@ -160,10 +160,11 @@ def main():
             machine(),
             f"{trainings:,} trainings in {(time.perf_counter() - start) / 60:.1f} minutes with compilation",
             "",
-            "Error rates, 95% intervals: R is the error rate of the model trained on all n cases, ER its mean; least squares and",
-            f"logistic regression {LEARNERS['least squares'][1]} data sets, networks {LEARNERS['network'][1]}, of n = "
-            f"{', '.join(map(str, SIZES))}, each with seeds of its own. none: share of data sets in which the interval is absent",
-            "because all rows are equal; below 0: share with a lower limit below 0.",
+            "Error rates, 95% intervals: R is the error rate of the model trained on all n cases, ER its mean.",
+            f"Least squares and logistic regression: {LEARNERS['least squares'][1]} data sets; networks: "
+            f"{LEARNERS['network'][1]}; n = {', '.join(map(str, SIZES))}; each setting with seeds of its own.",
+            "none: share of data sets in which all rows are equal, so that there is no interval;",
+            "below 0: share with a lower limit below 0.",
             "",
             "Lowest coverage of R over all learners and sizes, by the error rate of the best rule",
             lowest.to_string(float_format=number),

@@ -312,10 +312,10 @@ def test_degenerate_losses_have_documented_values():
     for value in (0.0, 0.1, 3.0):
         got = estimate.out_of_bag(made(np.full((30, 10), value), plan))
         np.testing.assert_allclose(
-            [got.estimate, got.standard_error, got.lower, got.upper], [value, 0, value, value], rtol=1e-14
+            [got.estimate, got.standard_error, got.lower, got.upper], [value, 0, np.nan, np.nan], rtol=1e-14
         )
         assert got.parts["monte_carlo_share"] == 0
-        assert not got.note
+        assert "which is no certainty" in got.note
     nothing = made(np.zeros((30, 10)), plan)
     got = estimate.error_632_plus(nothing, made(np.zeros((1, 10)), resample.full(10)), 0.0)
     assert (got.estimate, got.standard_error, got.parts["overfitting"]) == (0, 0, 0)

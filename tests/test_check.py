@@ -39,7 +39,7 @@ def right(self, key, x, y, w):
 
 
 @dataclass
-class Changeable(Linear.__base__):
+class Changeable(Linear.__base__):  # pyright: ignore[reportGeneralTypeIssues]
     ridge: float = 0.1
     fit = Linear.fit
     predict = Linear.predict

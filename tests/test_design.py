@@ -215,7 +215,7 @@ def test_losses_beyond_0_and_1_have_no_score_interval():
 
 
 def test_one_error_in_each_of_five_folds_is_no_certainty():
-    """B errs once in each fold and A never: McNemar's exact test of the same 5 : 0 says 0.0625, the t-test had p = 0."""
+    """B errs once in each fold and A never: McNemar says .0625 of the same 5 : 0, and the t-test had p = 0."""
     plan = resample.k_fold(KEY, N, 5)
     wrong = np.zeros(N)
     wrong[plan.test.argmax(-1)] = 1

@@ -493,7 +493,7 @@ def test_cross_validation_of_unequal_folds_by_hand():
 
 def test_nested_cross_validation_of_labels_that_leave_a_pair_out_is_refused():
     plan = resample.nested_pairs(KEY, 24, 4)
-    labels = plan.labels | {"first": np.where(np.arange(10) == 9, 0, plan.labels["first"])}
+    labels = {**plan.labels, "first": np.where(np.arange(10) == 9, 0, plan.labels["first"])}
     with pytest.raises(ValueError, match="expected every pair of folds in each repeat, got some twice and others not"):
         interval.nested_cross_validation(drawn(replace(plan, labels=labels)))
 

@@ -636,7 +636,7 @@ DEGENERATE = {
         lambda: [roc.delong(WRONG, APART).statistic, roc.delong(WRONG, APART).df, roc.delong(WRONG, APART).p_value],
         [math.inf, 1, 0],
     ),
-    "no variance, each": (lambda: list(roc.delong(WRONG, APART).difference().parts.values()), [math.inf, 0]),
+    "no variance, each": (lambda: list(roc.delong(WRONG, APART).difference().parts.values()), [math.inf, math.nan]),
     "F of nothing found": (lambda: metrics.f_beta(WRONG), 0.0),
     "precision of nothing decided": (lambda: metrics.precision(SAME, undefined=0.0), 0.0),
     "marked": (lambda: metrics.precision(SAME, undefined=math.nan), math.nan),

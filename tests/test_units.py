@@ -62,11 +62,14 @@ def test_offsets_and_units_change_nothing(learner, change):
 def test_predictions_come_back_in_the_units_of_the_target():
     plain = assess(KEY, NETWORK, DATA, PLAN, keep="predictions")
     far = assess(KEY, NETWORK, moved(y_shift=1e8, y_scale=3.0), PLAN, keep="predictions")
+    assert far.predictions is not None
+    assert far.values is not None
     np.testing.assert_allclose(
         (far.predictions - 1e8) / 3, plain.predictions, atol=1e-3
     )  # single precision of 200 steps
     np.testing.assert_allclose(far.values / 9, plain.values, rtol=0.02, atol=1e-3)
     tiny = assess(KEY, NETWORK, moved(y_scale=1e-25), PLAN, loss.absolute, keep="predictions")
+    assert tiny.predictions is not None
     np.testing.assert_allclose(tiny.predictions * 1e25, plain.predictions, atol=1e-3)
     np.testing.assert_allclose(tiny.g * 1e25, assess(KEY, NETWORK, DATA, PLAN, loss.absolute).g, rtol=1e-3)
 

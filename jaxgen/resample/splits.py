@@ -168,8 +168,8 @@ def stack(plans: Sequence[Plan]) -> Plan:
                 "stack only plans of one design"
             )
     scheme = f"resample.stack([{', '.join(plan.scheme for plan in plans)}])"
-    weights = (np.stack([getattr(plan, name) for plan in plans]) for name in ("train", "test"))
-    return Plan(*weights, scheme, labels, plans[0].cases).checked()
+    train, test = (np.stack([getattr(plan, name) for plan in plans]) for name in ("train", "test"))
+    return Plan(train, test, scheme, labels, plans[0].cases).checked()
 
 
 def _same(some: Mapping[str, np.ndarray], others: Mapping[str, np.ndarray]) -> bool:

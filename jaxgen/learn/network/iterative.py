@@ -383,15 +383,15 @@ def save_steps(saves: str | int | tuple[int, ...], steps: int) -> tuple[int, ...
             )
         return saves if saves[-1] == steps else (*saves, steps)
     spaced = _one_two_five(steps)
-    whole = isinstance(saves, int) and not isinstance(saves, bool)
-    if saves == "1-2-5" or (whole and saves == len(spaced)):
+    whole = saves if isinstance(saves, int) and not isinstance(saves, bool) else 0
+    if saves == "1-2-5" or whole == len(spaced):
         return spaced
-    if not whole or not 1 <= saves <= steps:
+    if not 1 <= whole <= steps:
         raise ValueError(
             f"expected saves='1-2-5', a whole number from 1 to the {steps} steps, or a tuple of iterations, got "
             f"{shown(saves)}; choose one of these"
         )
-    return _logarithmic(saves, steps)
+    return _logarithmic(whole, steps)
 
 
 def _logarithmic(saves: int, steps: int) -> tuple[int, ...]:

@@ -293,7 +293,8 @@ def _check_activation(activation: Any) -> None:
     )
     if not isinstance(activation, str) and not callable(activation):
         raise ValueError(f"{expected}, got {shown(activation)}; {advice}")
-    function, cases = _activation(activation), jnp.asarray([[0.5, -1.0, 2.0], [1.5, 0.1, -0.7]], jnp.float32)
+    known: Any = activation
+    function, cases = _activation(known), jnp.asarray([[0.5, -1.0, 2.0], [1.5, 0.1, -0.7]], jnp.float32)
     try:
         shapes = jax.tree.map(lambda a: a.shape, jax.eval_shape(function, cases))
     except Exception as error:
@@ -429,9 +430,8 @@ class _Foreign:
         self, params: PyTree, x: Inputs, w: Weights | None = None, statistics: PyTree = None, key: Key | None = None
     ) -> Forward:
         rngs = {} if key is None else {"dropout": key}
-        outputs, seen = self.module.apply(
-            {"params": params}, x.T, rngs=rngs, mutable=["intermediates"], **self._flags(key is not None)
-        )  # pyright: ignore
+        flags: dict[str, Any] = self._flags(key is not None)
+        outputs, seen = self.module.apply({"params": params}, x.T, rngs=rngs, mutable=["intermediates"], **flags)  # pyright: ignore
         return Forward(
             outputs.T.astype(x.dtype), tuple(layer.T for layer in jax.tree.leaves(seen.get("intermediates", {}))), ()
         )

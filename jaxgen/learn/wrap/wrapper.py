@@ -162,12 +162,12 @@ class Changing(Wrapper):
         start: PyTree = None,
     ) -> Any:
         """The best of the networks that the learner inside saves; see `Descent.watched`, errors [S]."""
-        own, *cases = self.enter(key, x, y, w)
+        own, inner_key, inner_x, inner_y, inner_w = self.enter(key, x, y, w)
 
         def watch_outside(params, iteration):
             return watch(self.outside(own, params), iteration)
 
-        watched = self.inside.watched(*cases, watch_outside, patience, stretch, start)
+        watched = self.inside.watched(inner_key, inner_x, inner_y, inner_w, watch_outside, patience, stretch, start)
         return watched._replace(best=self.outside(own, watched.best))
 
     def predict(self, params: Params, x: Float[Array, "m D"]) -> Float[Array, "m K"]:

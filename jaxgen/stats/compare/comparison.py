@@ -132,12 +132,12 @@ def difference(first: Losses, second: Losses) -> Losses:
       TypeError: no losses.
     """
     require_same(first, second)
-    kept = first.values is not None and second.values is not None
+    one, other = first.values, second.values
     return replace(
         second,
         test_mean=second.g - first.g,
         train_mean=second.train_mean - first.train_mean,
-        values=second.values.astype(np.float64) - first.values if kept else None,
+        values=None if one is None or other is None else other.astype(np.float64) - one,
         predictions=None,
         info={},
     )
