@@ -85,7 +85,8 @@ def page(losses: Sequence[Losses]) -> str:
     table = summaries(every).to_string(float_format=lambda v: f"{v:.5g}")
     lines = [
         f"{first.resamples} resamplings, {first.plan.scheme}",
-        f"G, {first.loss} loss; error: Monte Carlo standard error of avr, from having drawn these splits only",
+        f"G, {first.loss} loss; error: Monte Carlo standard error of avr, from having drawn these splits only; "
+        "NaN where none were drawn",
         table,
         "",
     ]

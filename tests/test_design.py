@@ -10,7 +10,7 @@ import statsmodels.api as sm
 from statsmodels.stats.proportion import proportion_confint
 
 from jaxgen import Losses, loss, resample
-from jaxgen.stats import compare, design, interval
+from jaxgen.stats import compare, design, estimate, interval
 from jaxgen.types import Plan
 
 KEY, N = jax.random.key(0), 100
@@ -275,3 +275,24 @@ def test_labels_of_cases_are_checked():
     for cases in ({"group": np.arange(19)}, {"group": np.arange(20.0)}, [1]):
         with pytest.raises(ValueError, match="expected (label 'group' as 20 whole numbers|cases as a dict)"):
             dataclasses.replace(plan, cases=cases).checked()
+
+
+@pytest.mark.parametrize(
+    ("plan", "repeats"),
+    [
+        (resample.leave_one_out(20), 1),
+        (resample.k_fold(KEY, 20, 5), 1),
+        (resample.k_fold(KEY, 20, 5, 3), 3),
+        (resample.nested_pairs(KEY, 20, 4), 1),
+        (resample.time_blocks(20, 4), 1),
+        (resample.leave_out(KEY, 20, 0.2, 7), 7),
+    ],
+)
+def test_the_monte_carlo_error_is_that_of_what_was_drawn(plan, repeats):
+    """Splits, or whole divisions into folds: SciPy's sem of their means; nothing where all is fixed by one design."""
+    given = losses(plan)
+    got = estimate.summary(given)
+    means = given.g.reshape(repeats, -1).mean(-1)
+    want = scipy.stats.sem(means) if repeats > 1 else np.nan
+    np.testing.assert_allclose(got.monte_carlo_error, want, rtol=1e-12)
+    assert ("no Monte Carlo error" in str(got)) is (repeats == 1)

@@ -431,7 +431,8 @@ class _Foreign:
     ) -> Forward:
         rngs = {} if key is None else {"dropout": key}
         flags: dict[str, Any] = self._flags(key is not None)
-        outputs, seen = self.module.apply({"params": params}, x.T, rngs=rngs, mutable=["intermediates"], **flags)  # pyright: ignore
+        seen: Any
+        outputs, seen = self.module.apply({"params": params}, x.T, rngs=rngs, mutable=["intermediates"], **flags)
         return Forward(
             outputs.T.astype(x.dtype), tuple(layer.T for layer in jax.tree.leaves(seen.get("intermediates", {}))), ()
         )

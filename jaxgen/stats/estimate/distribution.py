@@ -9,6 +9,7 @@ import scipy.stats
 from jaxtyping import Float
 
 from jaxgen.stats.checks import as_numbers, require_finite, require_level, require_losses
+from jaxgen.stats.design import divisions, not_folds, serial, without_repeats
 from jaxgen.types import Losses
 from jaxgen.types.numbers import require_flag, require_number
 
@@ -44,8 +45,9 @@ class Summary:
     Attributes:
       raw: measures of G, in the unit of the loss.
       log1p: measures of log(1 + G), which is closer to a Gaussian; NaN where a G is -1 or less.
-      monte_carlo_error: standard error of `raw.avr` that comes from having R splits and not all, [*Q]. It says nothing
-        about other data: for that see `jaxgen.stats.compare`.
+      monte_carlo_error: standard error of `raw.avr` that comes from having drawn these splits, or these divisions into
+        folds, and not all, [*Q]; NaN for rows that were not drawn: those of one division, of leave-one-out, of a series
+        or of a design of several kinds. It says nothing about other data: for that see `jaxgen.stats.interval`.
       resamples: R.
       title: the learner and loss the values came from, if known, with the number of failed rows left out.
     """
@@ -69,7 +71,11 @@ class Summary:
         frame = self.to_frame()
         if self.raw.avr.ndim == 0:
             frame = frame.droplevel("set")
-            error = f"Monte Carlo standard error of avr(G) {float(self.monte_carlo_error):.3g}"
+            error = (
+                "no Monte Carlo error, for the rows are those of one design"
+                if np.isnan(self.monte_carlo_error)
+                else f"Monte Carlo standard error of avr(G) {float(self.monte_carlo_error):.3g}"
+            )
         else:
             frame = frame.groupby("scale").median()
             error = f"medians over {len(self.raw.avr)} data sets"
@@ -119,7 +125,22 @@ def summary(g: Rows) -> Summary:
     )
     raw = _measures(values)
     transformed = _measures(np.log1p(np.where(values > -1, values, np.nan)))
-    return Summary(raw, transformed, np.asarray(raw.std / np.sqrt(values.shape[-1])), values.shape[-1], title)
+    error = _error_of_drawing(g) if isinstance(g, Losses) else np.asarray(raw.std / np.sqrt(values.shape[-1]))
+    return Summary(raw, transformed, error, values.shape[-1], title)
+
+
+def _error_of_drawing(losses: Losses) -> Float[np.ndarray, "*Q"]:
+    """The Monte Carlo error of the average of G over splits or divisions that were drawn; NaN where none were."""
+    different = without_repeats(losses)
+    plan, means = different.plan, different.g
+    if not not_folds(plan):
+        number = divisions(plan)
+        means = np.stack([means[..., number == each].mean(-1) for each in np.unique(number)], axis=-1)
+    elif plan.labels or serial(plan):
+        means = means[..., :1]
+    if means.shape[-1] < 2:
+        return np.full(means.shape[:-1], np.nan)
+    return np.asarray(means.std(-1, ddof=1) / np.sqrt(means.shape[-1]))
 
 
 def _measures(values: Float[np.ndarray, "*Q R"]) -> Measures:

@@ -231,8 +231,6 @@ def _binomial(losses: Cases, scipy_name: str, describe: tuple[str, str], level: 
         [scipy.stats.binomtest(int(k), n, alternative=alternative).proportion_ci(level, scipy_name) for k in errors]
     )
     lower, upper = (np.asarray(ends[where.reshape(rate.shape), side]) for side in (0, 1))
-    lower = np.full_like(rate, -np.inf) if alternative == "less" else lower
-    upper = np.full_like(rate, np.inf) if alternative == "greater" else upper
     return _result(cases, describe, Spread(rate, np.full_like(rate, np.nan), np.nan), lower, upper, level)
 
 
