@@ -53,6 +53,9 @@ def pair(plan, **options):
     return {"first": losses(plan, "a", **options), "second": losses(plan, "b", **options)}
 
 
+COMPARED = compare.corrected_t(**pair(SPLITS))
+
+
 def learners(plan):
     return list(pair(plan).values())
 
@@ -132,6 +135,7 @@ GOOD = {
     "compare.corrected_t": (compare.corrected_t, pair(SPLITS)),
     "compare.cv_clt": (compare.cv_clt, pair(FOLDS)),
     "compare.disjoint_t": (compare.disjoint_t, pair(resample.task_instances(N, 4, 3, 6))),
+    "compare.equivalence": (compare.equivalence, {"comparison": COMPARED, "margin": 0.5}),
     "compare.expected_loss": (compare.expected_loss, {"losses": losses(resample.task_instances(N, 4, 3, 6))}),
     "compare.five_by_two_f": (compare.five_by_two_f, pair(HALVES)),
     "compare.five_by_two_t": (compare.five_by_two_t, pair(HALVES)),
@@ -143,6 +147,8 @@ GOOD = {
     "compare.k_fold_t": (compare.k_fold_t, pair(FOLDS)),
     "compare.max_t": (compare.max_t, {"losses": learners(ONE_ROW), "resamples": 100}),
     "compare.mcnemar": (compare.mcnemar, pair(ONE_ROW, kind="zero_one")),
+    "compare.non_inferiority": (compare.non_inferiority, {"comparison": COMPARED, "margin": 0.5}),
+    "compare.wilcoxon": (compare.wilcoxon, pair(SPLITS, sets=6)),
     "compare.nested_cross_validation": (
         compare.nested_cross_validation,
         pair(resample.nested_pairs(KEY, N, 4)),
@@ -302,6 +308,8 @@ ACCEPTED = {
     "lam": ABOVE_0 | {"0", "-1", "None"},
     "shift": ABOVE_0 | {"0"},
     "kurtosis": ABOVE_0 | {"2**70", "1e300"},
+    "margin": ABOVE_0 | {"2**70", "1e300"},
+    "comparison": {"comparison"},
     "rope": ABOVE_0 | {"0", "2**70", "1e300", "inf"},
     "beta": ABOVE_0,
     "false_positive_cost": ABOVE_0 | {"2**70", "1e300"},

@@ -3,8 +3,10 @@ tests at once.
 """
 
 from jaxgen.stats.compare.comparison import Comparison
+from jaxgen.stats.compare.data_sets import wilcoxon
 from jaxgen.stats.compare.instances import disjoint_t, expected_loss, quasi_f
 from jaxgen.stats.compare.many import Omnibus, RankDifferences, cochran_q, friedman, iman_davenport, nemenyi
+from jaxgen.stats.compare.margins import equivalence, non_inferiority
 from jaxgen.stats.compare.multiplicity import Pairs, benjamini_hochberg, benjamini_yekutieli, holm, max_t, pairwise
 from jaxgen.stats.compare.paired import hold_out_t, mcnemar, permutation
 from jaxgen.stats.compare.recommended import recommend
@@ -40,6 +42,7 @@ __all__ = [
     "corrected_t",
     "cv_clt",
     "disjoint_t",
+    "equivalence",
     "expected_loss",
     "five_by_two_f",
     "five_by_two_t",
@@ -53,6 +56,7 @@ __all__ = [
     "mcnemar",
     "nemenyi",
     "nested_cross_validation",
+    "non_inferiority",
     "paired_t",
     "pairwise",
     "permutation",
@@ -60,4 +64,5 @@ __all__ = [
     "probability_interval",
     "quasi_f",
     "recommend",
+    "wilcoxon",
 ]
