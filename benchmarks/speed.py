@@ -118,7 +118,7 @@ def linear():
     x32, y32 = x64.astype(np.float32), y64.astype(np.float32)
     splits = ShuffleSplit(RESAMPLES, test_size=FRACTION, random_state=0)
     ways = {
-        "jaxgen.assess (32 bits)": lambda: jg.assess(jax.random.key(0), learner, system.data, plan),
+        "jaxgen.assess (64 bits)": lambda: jg.assess(jax.random.key(0), learner, system.data, plan),
         "jaxgen.assess, plan drawn anew": lambda: jg.assess(
             jax.random.key(0),
             learner,
@@ -135,7 +135,7 @@ def linear():
     }
     fits = {name: RESAMPLES if "scikit" in name else SETS * RESAMPLES for name in ways}
     micro = {name: 1e6 * seconds / fits[name] for name, seconds in medians(ways, 9).items()}
-    mine = micro["jaxgen.assess (32 bits)"]
+    mine = micro["jaxgen.assess (64 bits)"]
     losses, want = jg.assess(jax.random.key(0), learner, system.data, plan), numpy_solve(x64, y64, plan.train)
     disagreement = {
         name: np.max(np.abs(np.sqrt(found) - np.sqrt(want)), axis=-1) / np.sqrt(np.max(want, axis=-1))
