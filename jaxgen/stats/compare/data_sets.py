@@ -1,5 +1,7 @@
 """Two learners on several independent data sets."""
 
+from typing import Any
+
 import numpy as np
 import scipy.stats
 
@@ -36,8 +38,9 @@ def wilcoxon(first: Losses, second: Losses, alternative: str = "two-sided") -> C
     change = second.g.mean(-1) - first.g.mean(-1)
     statistic, p = 0.0, 1.0
     if change.any():
-        result = scipy.stats.wilcoxon(change, alternative=alternative)
+        result: Any = scipy.stats.wilcoxon(change, alternative=alternative)
         statistic, p = result.statistic, result.pvalue
     describe = ("Wilcoxon's signed-rank test", "Wilcoxon 1945", "the difference on data sets like these")
-    numbers = (np.asarray(value, np.float64) for value in (np.median(change), statistic, p))
-    return of_test(describe, first, second, *numbers, "W", alternative, parts={"data sets": np.asarray(first.sets)})
+    estimate, w, p_value = (np.asarray(value, np.float64) for value in (np.median(change), statistic, p))
+    parts = {"data sets": np.asarray(first.sets)}
+    return of_test(describe, first, second, estimate, w, p_value, "W", alternative, parts=parts)
