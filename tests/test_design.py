@@ -118,6 +118,14 @@ def test_groups_of_a_plan_of_ones_own_are_known_by_their_labels():
     splits = resample.leave_out(KEY, N, 0.2, 10)
     with pytest.raises(ValueError, match="splits of cases in groups, for which no variance here is right"):
         interval.recommend(losses(resample.from_weights(splits.train, splits.test, groups=np.arange(N) // 5)))
+    one = resample.leave_out(KEY, N, 0.2, 1)
+    with pytest.raises(ValueError, match="splits of cases in groups"):
+        interval.recommend(losses(resample.from_weights(one.train, one.test, groups=np.arange(N) // 5)))
+    gaps = dataclasses.replace(known, cases={"group": 7 * known.cases["group"] + 3})
+    given = losses(known)
+    assert (
+        interval.grouped(dataclasses.replace(given, plan=gaps)).standard_error == interval.grouped(given).standard_error
+    )
     divided = resample.k_fold(KEY, N, 5)
     with pytest.raises(ValueError, match="expected folds that divide no group, got given weights"):
         interval.grouped(losses(resample.from_weights(divided.train, divided.test, groups=np.arange(N) // 5)))
@@ -268,6 +276,31 @@ def test_what_was_measured_for_r_is_said_where_r_is_asked_for():
     given = losses(resample.leave_out(KEY, N, 0.1, 25))
     assert "lowest coverage of R at 95 % that was measured is .89" in interval.recommend(given, "R").note
     assert "measured" not in interval.recommend(given, "ER").note
+    wrong = rates(resample.nested_pairs(KEY, N, 5), 0.1)
+    assert "measured is .70 for error rates" in interval.recommend(wrong).note
+    assert "measured" not in interval.recommend(losses(seeds())).note, "of several trainings on one split none was"
+
+
+def test_repeated_rows_without_all_losses_or_with_a_failed_one():
+    """Losses of training cases that are not known spoil nothing, and a failed row is said."""
+    once = resample.k_fold(KEY, 20, 5)
+    plan = resample.from_weights(*(np.concatenate([w, w]) for w in (once.train, once.test)))
+    given = losses(plan)
+    blanked = losses(plan, np.where(plan.test > 0, given.values, np.nan))
+    blanked = dataclasses.replace(blanked, train_mean=np.full(10, np.nan))
+    assert interval.corrected_t(blanked).standard_error == interval.corrected_t(given).standard_error
+    failed = dataclasses.replace(given, failure=np.arange(10, dtype=np.uint8) // 9, reasons=("it failed",))
+    with pytest.raises(ValueError, match="expected every row to have been fitted, got 1 failed of 10"):
+        interval.corrected_t(failed)
+
+
+def test_labels_that_are_whole_numbers_keep_their_meaning():
+    """-1 stands for the rows of all data among paired halves."""
+    known = resample.paired_halves(KEY, N, 4, 3)
+    plan = resample.from_weights(known.train, known.test, labels=known.labels)
+    given = losses(known)
+    again = dataclasses.replace(given, plan=plan)
+    assert interval.conservative_z(again).lower == interval.conservative_z(given).lower
 
 
 def test_labels_of_cases_are_checked():

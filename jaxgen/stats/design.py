@@ -67,7 +67,7 @@ def ten_halves(values: Float[np.ndarray, "*Q R"], plan: Plan) -> Float[np.ndarra
 
 def groups(plan: Plan) -> int:
     """How many groups of dependent cases there are; 0 where all cases are independent."""
-    number = int(plan.cases["group"].max()) + 1 if "group" in plan.cases else 0
+    number = len(np.unique(plan.cases["group"])) if "group" in plan.cases else 0
     return number if number < plan.n else 0
 
 
@@ -103,17 +103,17 @@ def first_alike(plan: Plan) -> Int[np.ndarray, " R"]:
 
 
 def without_repeats(losses: Losses) -> Losses:
-    """The losses [*Q, R] with rows of equal training and test weights averaged into one: other seeds of a training, or
-    a division into folds that stands twice, show nothing of other data.
+    """The mean losses [*Q, R] with rows of equal training and test weights averaged into one: other seeds of a
+    training, or a division into folds that stands twice, show nothing of other data. Losses of cases are not kept.
 
-    Failed rows must have been left out before.
+    Raises:
+      ValueError: a row failed.
     """
     alike = first_alike(losses.plan)
     kept, position = np.unique(alike, return_inverse=True)
     if len(kept) == losses.resamples:
         return losses
     share = (position[None, :] == np.arange(len(kept))[:, None]) / np.bincount(position)[:, None]
-    values = losses.values
     plan = replace(
         losses.plan,
         train=losses.plan.train[..., kept, :],
@@ -123,10 +123,10 @@ def without_repeats(losses: Losses) -> Losses:
     )
     return replace(
         losses,
-        test_mean=losses.test_mean @ share.T,
-        train_mean=losses.train_mean @ share.T,
+        test_mean=losses.g @ share.T,
+        train_mean=np.full((*losses.g.shape[:-1], len(kept)), np.nan),
         failure=losses.failure[..., kept],
-        values=None if values is None else np.einsum("kr,...rn->...kn", share, values),
+        values=None,
         predictions=None,
         info={},
         plan=plan,

@@ -106,8 +106,7 @@ def grouped(losses: Losses) -> Estimate:
             "use k_fold with groups, or from_weights with groups"
         )
     require_folds(plan)
-    group = plan.cases["group"]
-    first = np.unique(group, return_index=True)[1]
+    _, first, group = np.unique(plan.cases["group"], return_index=True, return_inverse=True)
     if (plan.test != plan.test[..., first[group]]).any():
         raise ValueError(
             f"expected folds that divide no group, got {plan.scheme}, in which some do; use k_fold with groups"

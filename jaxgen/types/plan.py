@@ -175,6 +175,8 @@ def as_labels(
 ) -> tuple[dict[str, Int[np.ndarray, "R"]], dict[str, Int[np.ndarray, "N"]]]:
     """Labels of rows [R] and of cases [N] as a plan of weights of this shape [*Q, R, N] keeps them: whole numbers.
 
+    Labels of rows that are whole numbers stay as they are, since some designs give numbers a meaning.
+
     Raises:
       ValueError: not one label for each row or case, gaps, or labels that are no mapping.
     """
@@ -186,7 +188,12 @@ def as_labels(
         return {}, {}
     cases = {"group": groups, "time": times}
     return (
-        {str(name): numbered(f"label {name!r}", label, shape[-2], "row") for name, label in (labels or {}).items()},
+        {
+            str(name): np.asarray(label)
+            if is_plain_array(label) and label.dtype.kind in "iu"
+            else numbered(f"label {name!r}", label, shape[-2], "row")
+            for name, label in (labels or {}).items()
+        },
         {name: numbered(f"{name}s", label, shape[-1]) for name, label in cases.items() if label is not None},
     )
 

@@ -41,8 +41,8 @@ def recommend(losses: Losses, target: str = "R", level: float = 0.95, alternativ
     require_alternative(alternative)
     name, reason = _choice(losses, target)
     result = getattr(resampling, name)(losses, level=level, alternative=alternative)
-    about, lowest = advice.COVERAGE.get(name, ("", ""))
-    measured = f"the lowest coverage of {about} at 95 % that was measured is {lowest}" if target == about else ""
+    rates = advice.zero_one(losses)
+    measured = advice.measured(name, rates, losses.resamples) if target == "R" else ""
     return replace(result, note=joined(f"chosen because {reason}", result.note, measured, _fewer(losses.plan, name)))
 
 

@@ -20,20 +20,21 @@ from jaxgen.types.result import Result
 
 
 def hold_out(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
-    """The interval of one split: Wilson's where all losses are 0 or 1, else Student's t of the mean loss.
+    """The interval of one split: Wilson's where all losses are 0 or 1, else Student's t of the mean loss. Of several
+    rows that are tested on the same cases it is that of the mean over the rows, by Student's t.
 
     It is about the model that was trained on the training cases of the split. A model that is then trained on all
     cases is another one, for which this interval is not valid (Bates, Hastie & Tibshirani 2024).
 
     Args:
-      losses: of one row, [*Q, 1], with the losses of cases.
+      losses: of one row, or of several that are all tested on the same cases, [*Q, R], with the losses of cases.
       level: confidence level, 0 < level < 1.
       alternative: "two-sided", "greater" (lower limit only) or "less" (upper limit only).
     Returns:
       Result [*Q].
     Raises:
-      ValueError: several rows, failed rows, fewer than 2 test cases, a row tested on cases that it was trained on, or
-        a level or alternative out of range.
+      ValueError: rows with different test cases, failed rows, fewer than 2 test cases, a row tested on cases that it
+        was trained on, or a level or alternative out of range.
       TypeError: no losses.
     """
     require_losses(losses)
