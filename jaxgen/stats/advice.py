@@ -6,7 +6,6 @@ import numpy as np
 
 from jaxgen.stats.design import (
     disjoint_training,
-    divisions,
     groups,
     not_folds,
     one_test_set,
@@ -51,9 +50,13 @@ COVERAGE_OF_RATES = {"corrected_score": ".93", "nested_cross_validation": ".70",
 
 def line(plan: Plan, rates: bool) -> Advice:
     """The line of the table for a plan [*Q, R, N]; `rates` says that the losses of all tested cases are 0 or 1."""
-    labels, again = set(plan.labels), repeated(plan)
-    single, folds = plan.resamples - again == 1, not not_folds(plan)
-    table = (
+    table = (*_refused(plan), *_designed(plan, rates), *_random(plan, rates))
+    return next(each for each in table if each.fits)
+
+
+def _refused(plan: Plan) -> tuple[Advice, ...]:
+    """Plans [*Q, R, N] for which no method is known."""
+    return (
         Advice(plan.test.max() > 1, "", "", "test cases that count more than once; give test weights of 0 and 1"),
         Advice(
             np.any((plan.train > 0) & (plan.test > 0)),
@@ -78,16 +81,23 @@ def line(plan: Plan, rates: bool) -> Advice:
             "Prob(G2 > G1) to describe them",
         ),
         Advice(
-            groups(plan) > 0 and folds,
-            "grouped",
-            "grouped_t",
-            "cases come in groups, which are what is independent",
-        ),
-        Advice(
-            groups(plan) > 0,
+            groups(plan) > 0 and bool(not_folds(plan)),
             "",
             "",
             "splits of cases in groups, for which no variance here is right; use k_fold with groups",
+        ),
+    )
+
+
+def _designed(plan: Plan, rates: bool) -> tuple[Advice, ...]:
+    """Plans [*Q, R, N] with a method of their own."""
+    labels, single = set(plan.labels), plan.resamples - repeated(plan) == 1
+    return (
+        Advice(
+            groups(plan) > 0,
+            "grouped",
+            "grouped_t",
+            "cases come in groups, which are what is independent",
         ),
         Advice(
             single and plan.resamples == 1,
@@ -139,8 +149,15 @@ def line(plan: Plan, rates: bool) -> Advice:
             "rows share neither training nor test cases and so are independent",
             "ER",
         ),
+    )
+
+
+def _random(plan: Plan, rates: bool) -> tuple[Advice, ...]:
+    """Random splits and folds [*Q, R, N] of independent cases, or what passes for them."""
+    alike = unlike_random(plan)
+    return (
         Advice(
-            bool(alike := unlike_random(plan)),
+            bool(alike),
             "",
             "",
             f"{alike}, so they are no random splits; use leave_out or k_fold, or say with labels, groups or times what "
@@ -160,21 +177,13 @@ def line(plan: Plan, rates: bool) -> Advice:
             "losses are 0 or 1: limits stay within these, and rows without errors are not taken for certainty",
         ),
         Advice(
-            folds and divisions(plan).max() == 0 and plan.n >= 300,
-            "bouckaert_frank",
-            "corrected_k_fold_t",
-            "folds share training cases, for which the corrected t allows; of a single division it rejects in 1 to 5 % "
-            "at 5 %, so ask for repeats to see more",
-        ),
-        Advice(
-            folds,
+            not not_folds(plan),
             "bouckaert_frank",
             "corrected_k_fold_t",
             "folds share training cases, for which the corrected t allows",
         ),
         Advice(True, "corrected_t", "corrected_t", "splits share cases, for which the corrected t allows"),
     )
-    return next(each for each in table if each.fits)
 
 
 def measured(name: str, rates: bool, resamples: int) -> str:

@@ -116,7 +116,7 @@ def grouped(losses: Losses) -> Estimate:
     sums = (h - mean[..., None]) @ (group[:, None] == np.arange(number)).astype(np.float64)
     k = plan.resamples // (int(divisions(plan).max()) + 1)
     variance = number / (number - 1) * np.square(sums).sum(-1) / plan.n**2 * (1 + k / (k - 1))
-    note = f"{number} groups are few: at 11 to 20 this covered .92 to .95" if number < 30 else ""
+    note = f"{number} groups are few: of 11 to 20 this covered R in .90 to .94" if number < 30 else ""
     return Estimate(Spread(mean, np.asarray(np.sqrt(variance)), float(number - 1)), note)
 
 

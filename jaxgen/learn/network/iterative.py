@@ -244,7 +244,9 @@ class Iterative(Learner):
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree
     ) -> Steps:
         """A training on cases [n, D], [n, K] of weights [n] that can be advanced iteration by iteration."""
-        raise NotImplementedError
+        raise TypeError(
+            f"expected {type(self).__name__} to have a method begin, got none; write begin(key, x, y, w, start)"
+        )
 
     def predict(self, params: Trained, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Predicted targets, in the units of y; probabilities for a cross-entropy."""

@@ -211,7 +211,7 @@ class _Norm(Value):
         )
 
     def _size(self, layer: Array) -> Float[Array, ""]:
-        raise NotImplementedError
+        raise TypeError(f"expected {type(self).__name__} to have a method _size, got none; write _size(layer)")
 
     def check(self, network: Any) -> None:
         """Refuses a strength below 0.

@@ -104,7 +104,7 @@ class Changing(Wrapper):
 
     def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:
         """The key and the cases [m, D], [m, K], [m] of the learner inside."""
-        raise NotImplementedError
+        raise TypeError(f"expected {type(self).__name__} to have a method enter, got none; write enter(key, x, y, w)")
 
     def outside(self, own: Any, params: Params) -> Params:
         """The parameters of this wrapper, from what it learned itself and the parameters of the learner inside."""

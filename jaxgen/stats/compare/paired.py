@@ -40,7 +40,7 @@ def hold_out_t(
     """
     require_same(first, second)
     describe = "hold-out paired t-test", "Larsen & Hansen 1995, hold-out"
-    if row is None and first.resamples > 1 and one_test_set(difference(first, second).plan):
+    if row is None and one_test_set(first.plan):
         target = f"the difference in mean risk of the {first.resamples} models of each that were trained"
         estimate = on_one_test_set(difference(first, second))
         return of_estimate((*describe, target), first, second, estimate, alternative, level)

@@ -34,14 +34,14 @@ def paired_t(first: Losses, second: Losses, alternative: str = "two-sided", leve
       ValueError: different plans or losses, failed rows, fewer than 2 rows, or an unknown alternative.
       TypeError: no losses.
     """
-    note = ""
-    if overlap(difference(first, second).plan):
+    change, note = difference(first, second), ""
+    if overlap(change.plan):
         note = (
             "the resamplings share cases, so this standard error is too small and the rate of false "
             "rejections has no upper limit as resamples grow; use corrected_t"
         )
     describe = ("paired t-test", "Larsen & Hansen 1995, eq. 9", SAME_SIZE)
-    return of_estimate(describe, first, second, methods.naive(difference(first, second)), alternative, level, note)
+    return of_estimate(describe, first, second, methods.naive(change), alternative, level, note)
 
 
 def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
