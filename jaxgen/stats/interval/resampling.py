@@ -244,9 +244,9 @@ def grouped(losses: Losses, level: float = 0.95, alternative: str = "two-sided")
     With h_i the loss of case i by the model that was not trained on its group, averaged over the repeats, and G groups:
     V = (G/(G-1)) sum_g (sum over group g of (h_i - mean))^2 / n^2 * (1 + k/(k-1)), G - 1 degrees of freedom. The first
     factor is the cluster-robust variance of a mean; the last allows for the training sets that k folds share, as the
-    corrected t of one division does. That combination is ours. `benchmarks/calibration_groups.py` measures it with least
-    squares and strong effects of groups: it covers R in .90 (11 groups), .94 (20), .97 (40) and .98 (100), where the
-    corrected t of ten repeats has .81, .87, .92 and .95. Repeats of folds average Monte Carlo noise away and do not
+    corrected t of one division does. That combination is ours. `benchmarks/calibration_groups.py` measures it for
+    least squares with strong effects of groups: it covers R in .90 (11 groups), .94 (20), .97 (40) and .98 (100), where
+    the corrected t of ten repeats has .81, .87, .92 and .95. Repeats of folds average Monte Carlo noise away and do not
     make the interval narrower.
 
     Args:
