@@ -47,7 +47,7 @@ def designs(n):
             resample.k_fold(key, n, 10),
             {
                 "CV-CLT": lambda a, full, gamma: interval.cross_validation(a),
-                "CV-CLT, within folds": lambda a, full, gamma: interval.cross_validation(a, "within"),
+                "CV-CLT, within folds": lambda a, full, gamma: interval.cross_validation(a, variance="within"),
             },
         ),
         (

@@ -145,7 +145,7 @@ def rejections(squares, signs, alone):
     hits["Iman-Davenport", sets] = [compare.iman_davenport(part).p_value <= 0.05 for part in parts]
     hits["Nemenyi, any pair", sets] = [compare.nemenyi(part).p_value.min() <= 0.05 for part in parts]
     for adjust in ("none", "holm", "benjamini_hochberg"):
-        pairs = compare.pairwise(squares, compare.hold_out_t, adjust).adjusted
+        pairs = compare.pairwise(squares, compare.hold_out_t, adjust=adjust).adjusted
         hits[f"hold-out t of all pairs, {adjust.replace('_', ' ')}", "a hold-out set"] = list(pairs.min(-1) <= 0.05)
     hits["Cochran's Q", "a hold-out set"] = [
         compare.cochran_q([one[q] for one in signs]).p_value <= 0.05 for q in range(alone)

@@ -63,7 +63,7 @@ def with_full(method, name, **options):
 NEEDS_TESTS = {
     "hold_out": of_plan(estimate.hold_out, "splits"),
     "cross_validation": of_plan(estimate.cross_validation, "repeated folds"),
-    "fractile": of_plan(estimate.fractile, "splits", p=0.5),
+    "quantile": of_plan(estimate.quantile, "splits", p=0.5),
     "summary": of_plan(estimate.summary, "splits"),
     "ecdf": of_plan(estimate.ecdf, "splits"),
     "box_cox": of_plan(estimate.box_cox, "splits"),

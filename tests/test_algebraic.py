@@ -92,15 +92,15 @@ BY_HAND = [
 @pytest.mark.parametrize(("apparent", "n", "parameters", "plain", "log1p"), BY_HAND)
 def test_fpe_by_hand(apparent, n, parameters, plain, log1p):
     assert algebraic.fpe(full_losses(apparent, n), parameters) == pytest.approx(plain, rel=1e-14)
-    assert algebraic.fpe(full_losses(apparent, n), parameters, "log1p") == pytest.approx(log1p, rel=1e-14)
+    assert algebraic.fpe(full_losses(apparent, n), parameters, transform="log1p") == pytest.approx(log1p, rel=1e-14)
 
 
 @pytest.mark.parametrize("transform", ["none", "log1p"])
 def test_fpe_of_several_data_sets_is_that_of_each(transform):
     apparent = [0.5, 1.0, 2.0]
-    together = algebraic.fpe(full_losses(apparent), 3, transform)
+    together = algebraic.fpe(full_losses(apparent), 3, transform=transform)
     assert together.shape == (3,)
-    assert together.tolist() == [float(algebraic.fpe(full_losses(s), 3, transform)) for s in apparent]
+    assert together.tolist() == [float(algebraic.fpe(full_losses(s), 3, transform=transform)) for s in apparent]
 
 
 def test_fpe_is_unbiased_for_new_targets_at_the_same_inputs():
@@ -154,10 +154,10 @@ def oracle(data, ridge):
     )
 
 
-def by_hand_gen(o, lag, e):
-    """Larsen's formula as it stands, with psi_k e_k centred."""
+def by_hand_gen(o, lag, e, left=1.0):
+    """Larsen's formula as it stands, with psi_k e_k centred, as it is without a penalty."""
     u = o.x * e[:, None]
-    u = u - u.mean(0)
+    u = (u - u.mean(0)) / np.broadcast_to(left, o.n)[:, None]
     r = [sum(np.outer(u[k], u[k + t]) for k in range(o.n - t)) / o.n for t in range(lag + 1)]
     total = r[0] + sum((1 - t / o.n) * (r[t] + r[t].T) for t in range(1, lag + 1))
     return o.s + 2 / o.n * np.trace(total @ (o.inverse * o.n))
@@ -173,7 +173,7 @@ ESTIMATES = {
     ),
     "nic": (algebraic.nic, lambda o: by_hand_gen(o, 0, o.e)),
     "nic by Gauss-Newton": (lambda f: algebraic.nic(f, curvature="gauss_newton"), lambda o: by_hand_gen(o, 0, o.e)),
-    "nic with hc3": (lambda f: algebraic.nic(f, hc3=True), lambda o: by_hand_gen(o, 0, o.e / (1 - o.h))),
+    "nic with hc3": (lambda f: algebraic.nic(f, hc3=True), lambda o: by_hand_gen(o, 0, o.e, 1 - o.h)),
     "gen without a lag": (lambda f: algebraic.gen(f, 0), lambda o: by_hand_gen(o, 0, o.e)),
     "gen": (lambda f: algebraic.gen(f, 3), lambda o: by_hand_gen(o, 3, o.e)),
     "gen with the longest lag": (lambda f: algebraic.gen(f, 29), lambda o: by_hand_gen(o, 29, o.e)),
@@ -181,7 +181,7 @@ ESTIMATES = {
     "leave_one_out": (algebraic.leave_one_out, lambda o: np.mean((o.e / (1 - o.h)) ** 2)),
     "unlearning": (algebraic.unlearning, lambda o: np.mean(o.e**2 * (1 + o.h) / (1 - o.h))),
     "unlearning with the full Hessian": (
-        lambda f: algebraic.unlearning(f, "full"),
+        lambda f: algebraic.unlearning(f, curvature="full"),
         lambda o: np.mean(o.e**2 * (1 + o.h) / (1 - o.h)),
     ),
 }
@@ -222,6 +222,15 @@ def test_without_a_penalty_all_are_fpe_or_its_relatives():
     numbers = algebraic.effective_numbers(fit)
     assert [float(numbers.g1), float(numbers.g2)] == pytest.approx([p, p], rel=EXACT)
     assert numbers.g3 == 0
+
+
+def test_nic_with_hc3_has_the_covariance_of_statsmodels():
+    """tr(G Q^-1) / N is 2 tr(cov_HC3 X'X) / N for least squares."""
+    fit = fitted(0.0)
+    x, y = np.asarray(fit.jacobian[:, 0, :]), np.asarray(DATA.y[:, 0])
+    hc3 = sm.OLS(y, x).fit(cov_type="HC3").cov_params()
+    want = 2 * np.trace(hc3 @ (x.T @ x)) / DATA.n
+    assert algebraic.nic(fit, hc3=True).parts["correction"] == pytest.approx(want, rel=EXACT)
 
 
 def test_several_data_sets_are_estimated_as_each():
@@ -288,7 +297,7 @@ def test_normalised_least_squares_is_least_squares():
         algebraic.fper,
         algebraic.leave_one_out,
         algebraic.unlearning,
-        algebraic.fractile,
+        algebraic.quantile,
     ):
         assert estimate(one).estimate == pytest.approx(float(estimate(other).estimate), rel=1e-8)
 
@@ -437,13 +446,13 @@ def test_weighted_chi2_is_that_of_sums():
     )
 
 
-def test_fractiles_are_their_formulas():
+def test_quantiles_are_their_formulas():
     fit, n, p = fitted(0.0), 30, 4
     noise = float(fit.apparent) * n / (n - p)
-    assert algebraic.fractile(fit, 0.9, "chi2").estimate == pytest.approx(
+    assert algebraic.quantile(fit, level=0.9, law="chi2").estimate == pytest.approx(
         noise * (1 + scipy.stats.chi2.ppf(0.9, p) / n), rel=1e-12
     )
-    assert algebraic.fractile(fit, 0.9, "f").estimate == pytest.approx(
+    assert algebraic.quantile(fit, level=0.9, law="f").estimate == pytest.approx(
         noise * (1 + p / (n - p + 1) * scipy.stats.f.ppf(0.9, p, n - p + 1)), rel=1e-12
     )
     o = oracle(DATA, 0.0)
@@ -452,14 +461,14 @@ def test_fractiles_are_their_formulas():
     values = np.linalg.eigvals(4 * u.T @ u / n @ (o.inverse * n / 2)).real
     np.testing.assert_allclose(np.sort(algebraic.weights_of(fit)), np.sort(values) / (2 * n), rtol=1e-8)
     law = algebraic.WeightedChi2(values)
-    assert algebraic.fractile(fit, 0.9).estimate == pytest.approx(
+    assert algebraic.quantile(fit, level=0.9).estimate == pytest.approx(
         o.s + (values.sum() + law.ppf(0.9)) / (2 * n), rel=1e-8
     )
-    assert algebraic.fractile(fit, 0.9).parts["mean_of_law"] == pytest.approx(
+    assert algebraic.quantile(fit, level=0.9).parts["mean_of_law"] == pytest.approx(
         float(algebraic.nic(fit).estimate), rel=1e-12
     )
-    assert algebraic.fractile(fitted(20.0, sets=20)).estimate.shape == (20,)
-    assert "0.9 fractile" in algebraic.fractile(fit, 0.9).target
+    assert algebraic.quantile(fitted(20.0, sets=20)).estimate.shape == (20,)
+    assert "0.9 quantile" in algebraic.quantile(fit, level=0.9).target
 
 
 # Degenerate, and warned of
@@ -552,7 +561,7 @@ BAD = {
         r"from 1 to 19 \(fewer than the 20 cases\), got 20",
     ),
     "unknown transform": (
-        lambda: algebraic.fpe(full_losses(1.0), 3, "log"),
+        lambda: algebraic.fpe(full_losses(1.0), 3, transform="log"),
         "transform to be one of 'none', 'log1p', got 'log'; choose one of these",
     ),
     "failed fit": (lambda: algebraic.fpe(full_losses(1.0, failed=True), 3), r"1 failed of 1 for LeastSquares\(\)"),
@@ -595,14 +604,17 @@ BAD = {
         "curvature to be one of None, 'full', 'gauss_newton', got 'exact'",
     ),
     "unknown law": (
-        lambda: algebraic.fractile(fitted(0.0), law="normal"),
+        lambda: algebraic.quantile(fitted(0.0), law="normal"),
         "law to be one of 'weighted', 'chi2', 'f', got 'normal'",
     ),
     "chi2 with a penalty": (
-        lambda: algebraic.fractile(fitted(20.0), law="chi2"),
+        lambda: algebraic.quantile(fitted(20.0), law="chi2"),
         "a fit without a penalty for the chi2 law",
     ),
-    "level": (lambda: algebraic.fractile(fitted(0.0), 95.0), "level to be a number above 0 and below 1, got 95.0"),
+    "level": (
+        lambda: algebraic.quantile(fitted(0.0), level=95.0),
+        "level to be a number above 0 and below 1, got 95.0",
+    ),
     "negative weights": (
         lambda: algebraic.WeightedChi2(np.asarray([1.0, -1.0])),
         r"weights of at least 0, an array \[P\], got",

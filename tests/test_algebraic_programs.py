@@ -90,8 +90,8 @@ KEPT = (fit._fitted, fit._derived, functions._matters, approximate._evaluated, a
 def test_equal_fits_compile_once(name):
     def all_of_it():
         full = FITS[name]()
-        algebraic.infinitesimal_jackknife(full, PLAN, "full")
-        algebraic.against_retraining(KEY, algebraic.newton_step(full, PLAN, "full"), 0.2)
+        algebraic.infinitesimal_jackknife(full, PLAN, curvature="full")
+        algebraic.against_retraining(KEY, algebraic.newton_step(full, PLAN, curvature="full"), share=0.2)
         return full
 
     fits = []

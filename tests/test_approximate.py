@@ -125,7 +125,7 @@ def test_one_newton_step_is_retraining_where_the_model_is_linear(name, ridge):
     assert again.parts["largest"] < 1e-12
     assert again.parts["median_change"] > 1e-3
     assert again.parts["rows"] == round(0.2 * plan.resamples)
-    np.testing.assert_allclose(got.params, algebraic.newton_step(ridge, plan, "full").params, rtol=1e-9)
+    np.testing.assert_allclose(got.params, algebraic.newton_step(ridge, plan, curvature="full").params, rtol=1e-9)
     assert got.note == ""
 
 
@@ -167,7 +167,7 @@ def test_error_of_the_infinitesimal_jackknife_falls_with_the_square_of_the_dista
             exact = jax.vmap(
                 lambda w: learner.fit(KEY, jnp.asarray(fit.data.x), jnp.asarray(fit.data.y), w).reshape(-1)
             )(jnp.asarray(weights))
-        errors.append(np.abs(algebraic.jackknifed(fit, weights, curvature) - np.asarray(exact)).max())
+        errors.append(np.abs(algebraic.jackknifed(fit, weights, curvature=curvature) - np.asarray(exact)).max())
     ratios = np.divide(errors[:-1], errors[1:])
     assert ((ratios > 80) & (ratios < 120)).all()  # the third order is a few percent at s = 0.1
 
@@ -175,7 +175,10 @@ def test_error_of_the_infinitesimal_jackknife_falls_with_the_square_of_the_dista
 def test_approximations_of_a_curved_model_foresee_most_of_the_change(tanh):
     """For leave-one-out. Both errors are of second order, and a Newton step need not be the better one."""
     plan = resample.leave_one_out(60)
-    first, second = algebraic.infinitesimal_jackknife(tanh, plan, "full"), algebraic.newton_step(tanh, plan, "full")
+    first, second = (
+        algebraic.infinitesimal_jackknife(tanh, plan, curvature="full"),
+        algebraic.newton_step(tanh, plan, curvature="full"),
+    )
     of_first, of_second = (algebraic.against_retraining(OTHER, each, share=1.0) for each in (first, second))
     for each in (of_first, of_second):
         assert each.estimate < 0.1 * each.parts["median_change"]
@@ -187,7 +190,7 @@ def test_approximations_of_a_curved_model_foresee_most_of_the_change(tanh):
     # Gauss-Newton's Hessian leaves out what bends: close, not equal
     np.testing.assert_allclose(algebraic.newton_step(tanh, plan).params, second.params, rtol=0.03)
     assert algebraic.unlearning(tanh).estimate == pytest.approx(
-        float(algebraic.unlearning(tanh, "full").estimate), rel=0.01
+        float(algebraic.unlearning(tanh, curvature="full").estimate), rel=0.01
     )
 
 
@@ -257,7 +260,7 @@ def test_far_weights_and_early_ends_are_noted(ridge):
         in algebraic.infinitesimal_jackknife(ridge, PLANS["a quarter left out"]).note
     )
     early = algebraic.full_fit(KEY, Saturating(steps=0), curved())
-    made = algebraic.infinitesimal_jackknife(early, resample.bootstrap(KEY, 60, 5), "full")
+    made = algebraic.infinitesimal_jackknife(early, resample.bootstrap(KEY, 60, 5), curvature="full")
     assert "the fit is not at a minimum (relative gradient norm" in made.note
     assert "far for a first-order method" in made.note
     assert "not at a minimum" in algebraic.against_retraining(OTHER, made).note
@@ -320,20 +323,20 @@ BAD = {
     ),
     "weights for other cases": (lambda fit: algebraic.jackknifed(fit, np.ones((2, 5))), r"got .* and weights \[2, 5\]"),
     "unknown curvature": (
-        lambda fit: algebraic.newton_step(fit, PLANS["ten folds"], "none"),
+        lambda fit: algebraic.newton_step(fit, PLANS["ten folds"], curvature="none"),
         "curvature to be one of None, 'full', 'gauss_newton', got 'none'",
     ),
     "no share": (
-        lambda fit: algebraic.against_retraining(KEY, algebraic.newton_step(fit, PLANS["ten folds"]), 0.0),
+        lambda fit: algebraic.against_retraining(KEY, algebraic.newton_step(fit, PLANS["ten folds"]), share=0.0),
         "share to be a number above 0 and of at most 1, got 0.0",
     ),
     "large share": (
-        lambda fit: algebraic.against_retraining(KEY, algebraic.newton_step(fit, PLANS["ten folds"]), 1.5),
+        lambda fit: algebraic.against_retraining(KEY, algebraic.newton_step(fit, PLANS["ten folds"]), share=1.5),
         "share to be a number .*, got 1.5",
     ),
     "failed retraining": (
         lambda fit: algebraic.against_retraining(
-            KEY, algebraic.newton_step(algebraic.full_fit(KEY, Alone(), linear()), PLANS["ten folds"]), 1.0
+            KEY, algebraic.newton_step(algebraic.full_fit(KEY, Alone(), linear()), PLANS["ten folds"]), share=1.0
         ),
         r"retraining to go well, got 10 failed of 10 rows for Alone\(\)",
     ),

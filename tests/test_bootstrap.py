@@ -78,7 +78,7 @@ def by_loops(counts, values):
 )
 def test_published_estimate_and_standard_error_are_those_of_the_loops(sets, of_plan):
     losses, _ = example(sets, of_plan)
-    cases, rows = (estimate.out_of_bag(losses, pooling, standard_error="raw") for pooling in ("cases", "rows"))
+    cases, rows = (estimate.out_of_bag(losses, pooling=pooling, standard_error="raw") for pooling in ("cases", "rows"))
     counts = np.broadcast_to(losses.train, losses.values.shape).reshape(-1, *losses.values.shape[-2:])
     want = np.array(
         [by_loops(*one) for one in zip(counts, losses.values.reshape(counts.shape), strict=True)]
@@ -148,7 +148,7 @@ def test_mean_learner_has_its_closed_forms():
     ]
     want = np.sqrt(np.sum(np.square(slope))) / 15
     for pooling in ("cases", "rows"):
-        assert estimate.out_of_bag(losses, pooling).estimate == pytest.approx(
+        assert estimate.out_of_bag(losses, pooling=pooling).estimate == pytest.approx(
             infinite(y, uniform), rel=0.01
         )  # five Monte Carlo errors
     for standard_error in ("corrected", "raw"):
@@ -158,11 +158,12 @@ def test_mean_learner_has_its_closed_forms():
     assert estimate.error_632(losses, full_mean(y)).estimate == pytest.approx(
         0.368 * np.var(y) + 0.632 * infinite(y, uniform), rel=0.01
     )
-    # a rule that does not look at inputs has the no-information rate for its apparent error, and .632+ stays there
+    # a rule that does not look at inputs has the no-information rate for its apparent error: the limited .632+ stays
+    # there, and that of eq. 32, whose Err(1) lies above, is the plain .632
     gamma = estimate.no_information_rate(y[:, None], np.full((15, 1), y.mean()), loss.squared)
-    np.testing.assert_allclose(
-        [gamma, estimate.error_632_plus(losses, full_mean(y), gamma).estimate], np.var(y), **EXACT
-    )
+    plus = estimate.error_632_plus(losses, full_mean(y), gamma)
+    np.testing.assert_allclose([gamma, plus.parts["limited"]], np.var(y), **EXACT)
+    np.testing.assert_allclose(plus.estimate, estimate.error_632(losses, full_mean(y)).estimate, **EXACT)
 
 
 def test_standard_error_is_the_spread_over_data_sets():
@@ -219,10 +220,10 @@ def test_correction_does_not_depend_on_the_origin_of_the_loss():
             1.0,
             0.5,
         ),  # a nearest neighbour without any class to learn (Efron & Tibshirani 1997): .632 would be 0.316
-        (0.6, 0.0, 0.5, 1.0, 1.0, 0.5),  # Err(1) bounded by gamma
+        (0.6, 0.0, 0.5, 1.0, 1.0, 0.5 + 0.632 * 0.1),  # Err(1) above gamma: eq. 32 keeps it in the part .632
         (0.2, 0.2, 0.6, 0.0, 0.632, 0.2),
         (0.1, 0.2, 0.6, 0.0, 0.632, 0.368 * 0.2 + 0.632 * 0.1),
-        (0.4, 0.3, 0.2, 0.0, 0.632, 0.368 * 0.3 + 0.632 * 0.2),
+        (0.4, 0.3, 0.2, 0.0, 0.632, 0.368 * 0.3 + 0.632 * 0.4),
     ],
 )
 def test_estimates_of_given_errors(out, apparent, gamma, overfitting, weight, combined):
@@ -233,7 +234,25 @@ def test_estimates_of_given_errors(out, apparent, gamma, overfitting, weight, co
     np.testing.assert_allclose(
         [*found, got.estimate], [overfitting, weight, out, apparent, gamma, combined], rtol=1e-12, atol=1e-15
     )
-    np.testing.assert_allclose(estimate.error_632(losses, full).estimate, 0.368 * apparent + 0.632 * out, rtol=1e-12)
+    plain = estimate.error_632(losses, full).estimate
+    np.testing.assert_allclose(plain, 0.368 * apparent + 0.632 * out, rtol=1e-12)
+    bounded = min(out, gamma)
+    equation_32 = plain + (bounded - apparent) * 0.368 * 0.632 * overfitting / (1 - 0.368 * overfitting)
+    np.testing.assert_allclose(got.estimate, equation_32, rtol=1e-12)
+    np.testing.assert_allclose(got.parts["limited"], (1 - weight) * apparent + weight * bounded, rtol=1e-12)
+    assert ("exceeds the no-information rate" in got.note) is (out > gamma)
+
+
+def test_the_row_that_makes_up_the_estimate_is_named():
+    """One training of forty went wrong."""
+    plan = resample.bootstrap(KEY, 30, 40)
+    values = RANDOM.uniform(1, 2, (40, 30))
+    values[17] *= 1e6
+    got = estimate.out_of_bag(made(values, plan))
+    assert "row 17 alone makes up 100.00% of the out-of-bag error" in got.note
+    several = estimate.out_of_bag(made(np.stack([RANDOM.uniform(1, 2, (40, 30)), values]), plan))
+    assert "row 17 of data set 1 alone" in several.note
+    assert "alone" not in estimate.out_of_bag(made(RANDOM.uniform(1, 2, (40, 30)), plan)).note
 
 
 @pytest.mark.parametrize("sets", [None, 3])
@@ -370,7 +389,7 @@ BAD = {
         "expected every row to have been fitted, got 1 failed of 300",
     ),
     "pooling": (
-        lambda: estimate.out_of_bag(example()[0], "both"),
+        lambda: estimate.out_of_bag(example()[0], pooling="both"),
         "expected pooling to be one of 'cases', 'rows', got 'both'; choose one of these",
     ),
     "standard error": (

@@ -93,7 +93,7 @@ def test_by_default_it_compares_a_line_with_the_mean_on_the_diabetes_data(folder
     )
     for part in (
         "12 resamplings, resample.leave_out(jax.random.key(0), 442, fraction=0.1, resamples=12)",
-        "G of Mean() minus G of LeastSquares()",
+        "squared loss of Mean() minus that of LeastSquares()",
         "corrected resampled t-test",
     ):
         assert part in printed
@@ -526,7 +526,7 @@ def test_results_go_elsewhere_if_the_folder_can_no_longer_be_written(late, csv, 
     assert f"saved in {elsewhere}{os.sep}" in printed
     assert {"losses-1.npz", "losses-2.npz", "manifest.json"} <= set(names(elsewhere))
     assert store.load(elsewhere / "losses-2.npz").learner == "LeastSquares()"
-    assert "Mean() minus" in printed or "minus G of Mean()" in printed
+    assert "Mean() minus" in printed or "minus that of Mean()" in printed
 
 
 def test_a_folder_that_vanishes_loses_nothing(csv, folder, capsys, monkeypatch):

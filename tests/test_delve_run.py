@@ -335,7 +335,7 @@ def test_a_common_test_set_is_compared_by_quasi_f(tmp_path):
     task = delve.compared(archive, "small-3nm").tasks[0]
     want = compare.quasi_f(*(archive.losses("small-3nm", 10, name) for name in ("line", "mean")))
     np.testing.assert_array_equal(task.pairs.p_value[0], want.p_value)
-    assert (task.common, task.instances, task.cases, task.unit) == (True, 4, 60, "absolute")
+    assert (task.common, task.instances, task.cases, task.unit) == (True, 4, 60, "absolute loss")
 
 
 def test_losses_that_delve_does_not_standardise_are_reported_raw(tmp_path):

@@ -74,7 +74,7 @@ def test_instances_with_a_common_test_set_keep_their_test_without_labels():
     with pytest.raises(ValueError, match="training sets that do not overlap, which need no correction; use disjoint_t"):
         compare.corrected_t(first, second)
     with pytest.raises(ValueError, match="instances share their test cases"):
-        interval.recommend(first, "ER")
+        interval.recommend(first, target="ER")
 
 
 def test_repeats_of_the_same_folds_buy_no_precision():
@@ -264,18 +264,18 @@ def test_tests_of_differences_are_the_intervals_of_losses_that_are_differences()
 
 def test_recommend_has_a_level_and_an_alternative():
     first, second = pair(resample.leave_out(KEY, N, 0.1, 25))
-    got = compare.recommend(first, second, "less", 0.8)
-    want = compare.corrected_t(first, second, "less", 0.8)
+    got = compare.recommend(first, second, alternative="less", level=0.8)
+    want = compare.corrected_t(first, second, alternative="less", level=0.8)
     assert (got.p_value, got.lower, got.upper, got.level) == (want.p_value, want.lower, want.upper, 0.8)
     split = resample.leave_out(KEY, N, 0.3, 1)
     with pytest.raises(ValueError, match="expected the alternative two-sided for mcnemar"):
-        compare.recommend(rates(split, 0.2), rates(split, 0.3, "b"), "less")
+        compare.recommend(rates(split, 0.2), rates(split, 0.3, "b"), alternative="less")
 
 
 def test_what_was_measured_for_r_is_said_where_r_is_asked_for():
     given = losses(resample.leave_out(KEY, N, 0.1, 25))
-    assert "lowest coverage of R at 95 % that was measured is .89" in interval.recommend(given, "R").note
-    assert "measured" not in interval.recommend(given, "ER").note
+    assert "lowest coverage of R at 95 % that was measured is .89" in interval.recommend(given, target="R").note
+    assert "measured" not in interval.recommend(given, target="ER").note
     wrong = rates(resample.nested_pairs(KEY, N, 5), 0.1)
     assert "measured is .70 for error rates" in interval.recommend(wrong).note
     assert "measured" not in interval.recommend(losses(seeds())).note, "of several trainings on one split none was"

@@ -132,9 +132,11 @@ def test_the_trimmed_average_in_both_forms(shape, cut):
     g = draws(*shape)
     dropped = round(cut * shape[-1])
     middle = np.sort(g)[..., dropped : shape[-1] - dropped]
-    np.testing.assert_allclose(estimate.trimmed_average(g, cut), middle.mean(-1), **EXACT)
+    np.testing.assert_allclose(estimate.trimmed_average(g, cut=cut), middle.mean(-1), **EXACT)
     # the integral of G over the probabilities from cut to 1 - cut, each value having 1/R of it
-    np.testing.assert_allclose(estimate.trimmed_average(g, cut, normalised=False), middle.sum(-1) / shape[-1], **EXACT)
+    np.testing.assert_allclose(
+        estimate.trimmed_average(g, cut=cut, normalised=False), middle.sum(-1) / shape[-1], **EXACT
+    )
 
 
 # box_cox
@@ -148,7 +150,7 @@ def test_the_family_holds_g_itself_and_the_transform_of_larsen_and_hansen(shape)
         (0.0, summary.log1p, np.expm1(summary.log1p.avr)),
         (1.0, summary.raw, summary.raw.avr),
     ):
-        got = estimate.box_cox(g, lam)
+        got = estimate.box_cox(g, lam=lam)
         for name in MEASURES:
             np.testing.assert_allclose(getattr(got.measures, name), getattr(measures, name), **EXACT)
         np.testing.assert_allclose(got.location, location, **EXACT)
@@ -177,7 +179,7 @@ def test_the_location_without_a_shift_is_the_power_mean(lam):
     """Harmonic, geometric, ..., quadratic mean."""
     g = draws(3, 40)
     np.testing.assert_allclose(
-        estimate.box_cox(g, lam, shift=0.0).location, scipy.stats.pmean(g, lam, axis=-1), **EXACT
+        estimate.box_cox(g, lam=lam, shift=0.0).location, scipy.stats.pmean(g, lam, axis=-1), **EXACT
     )
 
 
@@ -193,7 +195,7 @@ def test_the_power_of_a_log_normal_is_near_0():
 
 def test_box_cox_keeps_small_values():
     """1 + 1e-12 written out would lose twelve digits."""
-    got = estimate.box_cox(1e-12 * np.array([1.0, 2.0, 3.0]), 0.5)
+    got = estimate.box_cox(1e-12 * np.array([1.0, 2.0, 3.0]), lam=0.5)
     np.testing.assert_allclose(got.location, 2e-12, rtol=1e-9)
 
 
@@ -209,7 +211,7 @@ def test_box_cox_as_a_frame_and_as_text(shape):
 
 
 def test_equal_values_have_measures_for_a_given_power():
-    got = estimate.box_cox(np.full(5, 0.5), 0.0)
+    got = estimate.box_cox(np.full(5, 0.5), lam=0.0)
     assert (got.measures.std, got.measures.avr) == pytest.approx((0, math.log(1.5)))
     assert got.location == pytest.approx(0.5)
 
@@ -236,7 +238,7 @@ def test_the_ecdf_with_ties_ends_at_that_of_scipy():
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
 @pytest.mark.parametrize("r", [2, 10, 1000])
 def test_the_band_is_that_of_statsmodels(r, level):
-    function = estimate.ecdf(draws(r), level)
+    function = estimate.ecdf(draws(r), level=level)
     for got, want in zip(function.band, _conf_set(function.probability, alpha=1 - level), strict=True):
         np.testing.assert_allclose(got, want, **EXACT)
     assert function.level == level
@@ -248,30 +250,30 @@ def test_several_data_sets_are_sorted_each():
     np.testing.assert_array_equal(function.values, [sorted(row) for row in g])
     assert function.half_width == estimate.ecdf(g[0]).half_width
     for p in (0.0, 0.3, 1.0):
-        np.testing.assert_array_equal(function.fractile(p), [estimate.ecdf(row).fractile(p) for row in g])
+        np.testing.assert_array_equal(function.quantile(p), [estimate.ecdf(row).quantile(p) for row in g])
         for got, want in zip(
-            function.fractile_interval(p),
-            zip(*(estimate.ecdf(row).fractile_interval(p) for row in g), strict=True),
+            function.quantile_interval(p),
+            zip(*(estimate.ecdf(row).quantile_interval(p) for row in g), strict=True),
             strict=True,
         ):
             np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("r", [10, 100, 137])
-def test_fractiles_are_those_of_numpy(r):
+def test_quantiles_are_those_of_numpy(r):
     """At shares drawn at random, none a multiple of 1/R, where NumPy may be one value off by a rounding."""
     g = draws(2, r)
     for p in np.random.default_rng(2).random(50).tolist():
-        np.testing.assert_array_equal(estimate.ecdf(g).fractile(p), np.quantile(g, p, axis=-1, method="inverted_cdf"))
+        np.testing.assert_array_equal(estimate.ecdf(g).quantile(p), np.quantile(g, p, axis=-1, method="inverted_cdf"))
 
 
 HALVES = {0.0: 1, 1e-9: 1, 0.25: 1, 0.25 + 1e-9: 2, 0.5: 2, 0.5 + 1e-9: 3, 0.75: 3, 0.75 + 1e-9: 4, 1.0: 4}
 
 
 @pytest.mark.parametrize(("p", "value"), HALVES.items())
-def test_fractiles_by_hand(p, value):
-    assert estimate.ecdf(np.array([4.0, 2.0, 1.0, 3.0])).fractile(p) == value
-    assert estimate.ecdf(np.array([[4.0, 2.0, 1.0, 3.0], [40.0, 20.0, 10.0, 30.0]])).fractile(p).tolist() == [
+def test_quantiles_by_hand(p, value):
+    assert estimate.ecdf(np.array([4.0, 2.0, 1.0, 3.0])).quantile(p) == value
+    assert estimate.ecdf(np.array([[4.0, 2.0, 1.0, 3.0], [40.0, 20.0, 10.0, 30.0]])).quantile(p).tolist() == [
         value,
         10 * value,
     ]
@@ -281,17 +283,17 @@ def test_fractiles_by_hand(p, value):
 def test_a_share_of_exactly_k_values_gives_the_kth(r):
     """Also where R times k/R rounds up, as 100 * 0.07 = 7.000000000000001 does."""
     function = estimate.ecdf(np.arange(1.0, r + 1))
-    assert [float(function.fractile(k / r)) for k in range(1, r + 1)] == list(range(1, r + 1))
+    assert [float(function.quantile(k / r)) for k in range(1, r + 1)] == list(range(1, r + 1))
 
 
-def test_the_interval_of_a_fractile_is_where_the_band_reaches_the_share():
+def test_the_interval_of_a_quantile_is_where_the_band_reaches_the_share():
     function = estimate.ecdf(np.arange(1.0, 101), level=0.95)
     assert function.half_width == pytest.approx(0.1358, abs=1e-4)  # sqrt(log(40) / 200)
-    assert function.fractile_interval(0.5) == (37, 64)  # 0.3642 and 0.6358
-    assert function.fractile_interval(0.1) == (-math.inf, 24)
-    assert function.fractile_interval(0.9) == (77, math.inf)
+    assert function.quantile_interval(0.5) == (37, 64)  # 0.3642 and 0.6358
+    assert function.quantile_interval(0.1) == (-math.inf, 24)
+    assert function.quantile_interval(0.9) == (77, math.inf)
     few = estimate.ecdf(np.arange(1.0, 6), level=0.95)
-    assert few.fractile_interval(0.5) == (-math.inf, math.inf)
+    assert few.quantile_interval(0.5) == (-math.inf, math.inf)
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
@@ -302,7 +304,7 @@ def test_the_band_covers_the_whole_function_as_often_as_it_should(level):
     The inequality promises at least `level`; the exact coverage is a little more.
     """
     samples, r = 5000, 50
-    function = estimate.ecdf(np.random.default_rng(3).random((samples, r)), level)
+    function = estimate.ecdf(np.random.default_rng(3).random((samples, r)), level=level)
     lower, upper = function.band
     just_before = np.concatenate([[function.half_width], upper[:-1]])
     covered = ((function.values >= lower) & (function.values <= just_before)).all(-1)
@@ -311,7 +313,7 @@ def test_the_band_covers_the_whole_function_as_often_as_it_should(level):
     low, high = scipy.stats.binom.interval(1 - 1e-6, samples, exact)
     assert low <= covered.sum() <= high
     for p in (0.25, 0.5):
-        low, high = function.fractile_interval(p)
+        low, high = function.quantile_interval(p)
         inside = ((low <= p) & (p <= high)).sum()
         assert inside >= scipy.stats.binom.ppf(1e-6, samples, level)
 
@@ -377,28 +379,34 @@ BAD = {
     ),
     "failed rows for the ecdf": (lambda: estimate.ecdf(losses(G, failed=[2])), "got 1 failed of 10"),
     "failed rows to trim": (lambda: estimate.trimmed_average(losses(G, failed=[2])), "got 1 failed of 10"),
-    "level 0": (lambda: estimate.ecdf(G, 0.0), "level to be a number above 0 and below 1, got 0.0; give 0.95 for 95 %"),
-    "level 1": (lambda: estimate.ecdf(G, 1.0), "level to be a number above 0 and below 1, got 1.0"),
-    "level as a percentage": (lambda: estimate.ecdf(G, 95.0), "level to be a number above 0 and below 1, got 95.0"),
-    "level NaN": (lambda: estimate.ecdf(G, math.nan), "level to be a number above 0 and below 1, got nan"),
-    "fractile below 0": (
-        lambda: estimate.ecdf(G).fractile(-0.1),
-        "p to be a number of at least 0 and of at most 1, got -0.1; give 0.95 for the 95 % fractile",
+    "level 0": (
+        lambda: estimate.ecdf(G, level=0.0),
+        "level to be a number above 0 and below 1, got 0.0; give 0.95 for 95 %",
     ),
-    "fractile as a percentage": (
-        lambda: estimate.ecdf(G).fractile(95.0),
+    "level 1": (lambda: estimate.ecdf(G, level=1.0), "level to be a number above 0 and below 1, got 1.0"),
+    "level as a percentage": (
+        lambda: estimate.ecdf(G, level=95.0),
+        "level to be a number above 0 and below 1, got 95.0",
+    ),
+    "level NaN": (lambda: estimate.ecdf(G, level=math.nan), "level to be a number above 0 and below 1, got nan"),
+    "quantile below 0": (
+        lambda: estimate.ecdf(G).quantile(-0.1),
+        "p to be a number of at least 0 and of at most 1, got -0.1; give 0.95 for the 95 % quantile",
+    ),
+    "quantile as a percentage": (
+        lambda: estimate.ecdf(G).quantile(95.0),
         "p to be a number of at least 0 and of at most 1, got 95.0",
     ),
-    "fractile NaN": (
-        lambda: estimate.ecdf(G).fractile(math.nan),
+    "quantile NaN": (
+        lambda: estimate.ecdf(G).quantile(math.nan),
         "p to be a number of at least 0 and of at most 1, got nan",
     ),
-    "interval of a fractile above 1": (
-        lambda: estimate.ecdf(G).fractile_interval(1.1),
+    "interval of a quantile above 1": (
+        lambda: estimate.ecdf(G).quantile_interval(1.1),
         "p to be a number of at least 0 and of at most 1, got 1.1",
     ),
-    "interval of a fractile below 0": (
-        lambda: estimate.ecdf(G).fractile_interval(-0.1),
+    "interval of a quantile below 0": (
+        lambda: estimate.ecdf(G).quantile_interval(-0.1),
         "p to be a number of at least 0 and of at most 1, got -0.1",
     ),
     "failed rows to transform": (lambda: estimate.box_cox(losses(G, failed=[2])), "got 1 failed of 10"),
@@ -418,9 +426,12 @@ BAD = {
         lambda: estimate.box_cox(np.stack([G, np.ones(10)])),
         "values that differ to estimate the power of a Box-Cox transform, got 10 equal",
     ),
-    "cut of all": (lambda: estimate.trimmed_average(G, 0.5), "cut to be a number of at least 0 and below 0.5, got 0.5"),
+    "cut of all": (
+        lambda: estimate.trimmed_average(G, cut=0.5),
+        "cut to be a number of at least 0 and below 0.5, got 0.5",
+    ),
     "negative cut": (
-        lambda: estimate.trimmed_average(G, -0.1),
+        lambda: estimate.trimmed_average(G, cut=-0.1),
         "cut to be a number of at least 0 and below 0.5, got -0.1",
     ),
 }

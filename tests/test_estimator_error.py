@@ -53,9 +53,11 @@ def test_finite_form_is_the_minimum(kurtosis):
     found = scipy.optimize.minimize_scalar(
         lambda m: ((kurtosis - 1) + 4 * 5 / m) / (300 - m), bounds=(1, 299), method="bounded", options={"xatol": 1e-9}
     )
-    assert estimate.optimal_fraction(300, 5, kurtosis, "finite") == pytest.approx(1 - found.x / 300, abs=1e-6)
-    assert estimate.optimal_fraction(10**8, 5, kurtosis, "finite") == pytest.approx(
-        estimate.optimal_fraction(10**8, 5, kurtosis), abs=1e-6
+    assert estimate.optimal_fraction(300, 5, kurtosis=kurtosis, form="finite") == pytest.approx(
+        1 - found.x / 300, abs=1e-6
+    )
+    assert estimate.optimal_fraction(10**8, 5, kurtosis=kurtosis, form="finite") == pytest.approx(
+        estimate.optimal_fraction(10**8, 5, kurtosis=kurtosis), abs=1e-6
     )
 
 
@@ -158,9 +160,12 @@ BAD = {
         lambda: estimate.optimal_fraction(14, 10, form="exact"),
         "expected more cases than the best training set has, got n=14",
     ),
-    "kurtosis": (lambda: estimate.optimal_fraction(100, 10, 1.0), "kurtosis to be a finite number above 1, got 1.0"),
+    "kurtosis": (
+        lambda: estimate.optimal_fraction(100, 10, kurtosis=1.0),
+        "kurtosis to be a finite number above 1, got 1.0",
+    ),
     "exact kurtosis": (
-        lambda: estimate.optimal_fraction(100, 10, 4.0, "exact"),
+        lambda: estimate.optimal_fraction(100, 10, kurtosis=4.0, form="exact"),
         'kurtosis 3, for the form "exact", got 4.0',
     ),
     "form": (

@@ -37,8 +37,8 @@ OF_A_FIT = {
     "p_eff": algebraic.p_eff,
     "leverages": algebraic.leverages,
     "weights_of": algebraic.weights_of,
-    "fractile": algebraic.fractile,
-    "fractile by chi2": lambda fit: algebraic.fractile(fit, law="chi2"),
+    "quantile": algebraic.quantile,
+    "quantile by chi2": lambda fit: algebraic.quantile(fit, law="chi2"),
     "infinitesimal_jackknife": lambda fit: algebraic.infinitesimal_jackknife(fit, PLAN),
     "newton_step": lambda fit: algebraic.newton_step(fit, PLAN),
     "jackknifed": lambda fit: algebraic.jackknifed(fit, np.ones((2, 12))),
@@ -63,18 +63,18 @@ def test_other_things_than_losses_plans_and_approximations():
 
 NUMBERS = {  # call with one number, and more that it refuses
     "fpe": (lambda value: algebraic.fpe(FULL, value), (0, 12, -1, 2.5, 3.0)),
-    "gpe": (lambda value: algebraic.gpe(FIT, value), (-1.0, np.inf)),
+    "gpe": (lambda value: algebraic.gpe(FIT, noise=value), (-1.0, np.inf)),
     "lag": (lambda value: algebraic.gen(FIT, value), (-1, 12, 1.0, np.inf)),
     "damped": (FIT.damped, (-1.0, np.inf)),
-    "level": (lambda value: algebraic.fractile(FIT, value), (0, 1, 95, np.inf)),
+    "level": (lambda value: algebraic.quantile(FIT, level=value), (0, 1, 95, np.inf)),
     "ppf": (lambda value: algebraic.WeightedChi2(np.ones(2)).ppf(value), (0, 1, 95)),
     "cdf": (lambda value: algebraic.WeightedChi2(np.ones(2)).cdf(value), ()),
     "sf": (lambda value: algebraic.WeightedChi2(np.ones(2)).sf(value), ()),
-    "share": (lambda value: algebraic.against_retraining(KEY, STEP, value), (0, 1.5, -1.0)),
+    "share": (lambda value: algebraic.against_retraining(KEY, STEP, share=value), (0, 1.5, -1.0)),
     "cases of a law": (lambda value: algebraic.chi2_law(1.0, value, 1), (0, 2.5, np.inf)),
     "parameters of a law": (lambda value: algebraic.f_law(1.0, 5, value), (0, 6, 2.5, np.inf)),
     "hc3": (lambda value: algebraic.nic(FIT, hc3=value), (1, 0)),
-    "warm": (lambda value: algebraic.against_retraining(KEY, STEP, 0.1, value), (1, 0)),
+    "warm": (lambda value: algebraic.against_retraining(KEY, STEP, share=0.1, warm=value), (1, 0)),
 }
 MEANT = {"gpe": None, "hc3": True, "warm": True}
 """What is no number and meant all the same."""
@@ -93,9 +93,9 @@ def test_unknown_words(value):
     for call in (
         lambda: algebraic.nic(FIT, curvature=value),
         lambda: algebraic.gpe(FIT, curvature=value),
-        lambda: algebraic.newton_step(FIT, PLAN, value),
-        lambda: algebraic.fractile(FIT, law=value),
-        lambda: algebraic.fpe(FULL, 3, value),
+        lambda: algebraic.newton_step(FIT, PLAN, curvature=value),
+        lambda: algebraic.quantile(FIT, law=value),
+        lambda: algebraic.fpe(FULL, 3, transform=value),
     ):
         assert "one of" in refused(call, ValueError)
 
@@ -171,7 +171,7 @@ def small(losses=lambda y, p: jnp.sum((y - p) ** 2, -1), penalty=0.0):
 
 
 def fit(learner=LEARNER, data=DATA, of=loss.squared, minimised=None, key=KEY):
-    return lambda: algebraic.full_fit(key, learner, data, of, minimised)
+    return lambda: algebraic.full_fit(key, learner, data, of, minimised=minimised)
 
 
 def spoiled(x=None, y=None):
@@ -229,7 +229,7 @@ BAD = {
     "failure of each": (fit(Mine(failing=lambda params: jnp.zeros(2, int))), ValueError),
     "failure without a sentence": (fit(Mine(failing=lambda params: 5)), ValueError),
     "negative failure": (fit(Mine(failing=lambda params: -1)), ValueError),
-    "no start": (lambda: algebraic.against_retraining(KEY, STEP, 0.1, warm=True), (TypeError, ValueError)),
+    "no start": (lambda: algebraic.against_retraining(KEY, STEP, share=0.1, warm=True), (TypeError, ValueError)),
 }
 
 

@@ -25,7 +25,7 @@ def random_losses(learner="a", fraction=0.25, cases=40, scale=1.0):
 
 
 LOSSES = random_losses()
-CURVE = estimate.inverse_curve([random_losses("a", share) for share in (0.25, 0.5, 0.75)], "cases")
+CURVE = estimate.inverse_curve([random_losses("a", share) for share in (0.25, 0.5, 0.75)], standard_error="cases")
 RESULT = interval.corrected_t(LOSSES)
 PAIRS = compare.max_t(RANDOM.gamma(2.0, size=(30, 3)), resamples=19)
 RANKS = compare.nemenyi(RANDOM.normal(size=(9, 3)))

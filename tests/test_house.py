@@ -6,7 +6,11 @@ import ast
 import re
 import tomllib
 from graphlib import TopologicalSorter
+from inspect import isfunction, signature
 from pathlib import Path
+
+from jaxgen import algebraic
+from jaxgen.stats import compare, estimate, interval, metrics
 
 ROOT = Path(__file__).parents[1]
 FILES = {path.relative_to(ROOT / "jaxgen").as_posix(): path for path in sorted((ROOT / "jaxgen").rglob("*.py"))}
@@ -38,6 +42,7 @@ MAY_IMPORT = {
 and `__main__` import any.
 """
 WITHOUT_JAX = {"stats", "plot", "report", "store"}
+FAMILY = {"Finding", "Result", "Ranked"}
 ARRAY = r"\b(Array|ndarray|Rows)\b"
 RESULT = r"\b(Array|ndarray|Rows|Data|Plan|Losses)\b"
 SHAPE = r"\[|\b[QRNDKHMS]\b"
@@ -199,6 +204,51 @@ def test_public_functions_tell_their_shapes():
         (f"{at(name, node)} {node.name}" for name in FILES for node in public(name) if silent(node)),
         "expected the shapes of arrays, as [R, N], in the docstring, got none in:",
     )
+
+
+def test_options_of_statistics_are_given_by_name_in_one_order():
+    """Of every function that `jaxgen.stats` and `jaxgen.algebraic` offer, what has a default is keyword-only, and what
+    they have in common comes last, in one order.
+    """
+    order = ("level", "alternative", "target", "resamples", "seed", "labels")
+
+    def wrong(function):
+        options = [name for name, p in signature(function).parameters.items() if p.default is not p.empty]
+        common = [name for name in options if name in order]
+        by_name = all(signature(function).parameters[name].kind.name == "KEYWORD_ONLY" for name in options)
+        return (
+            not by_name or common != sorted(common, key=order.index) or common != options[len(options) - len(common) :]
+        )
+
+    offered = {
+        f"{module.__name__}.{name}": getattr(module, name)
+        for module in (estimate, interval, compare, metrics, metrics.roc, algebraic)
+        for name in getattr(module, "__all__", dir(module))
+        if isfunction(getattr(module, name)) and getattr(module, name).__module__.startswith(module.__name__)
+    }
+    assert len(offered) > 80
+    default_loss = {"jaxgen.algebraic.full_fit"}  # positional in assess, and so here
+    internal = {name for name in offered if name.rpartition(".")[2].startswith("_")}
+    bad = (name for name, function in offered.items() if name not in default_loss | internal and wrong(function))
+    none_of(bad, f"expected options by name only, the common ones last as {order}, got:")
+
+
+def test_results_are_one_family():
+    """Every class of `jaxgen.stats` with a method and a p-value or an estimate is a `Finding`."""
+    classes = (
+        (name, node)
+        for name in FILES
+        if room(name) in ("stats", "algebraic", "delve")
+        for node in public(name)
+        if isinstance(node, ast.ClassDef)
+    )
+    own = (
+        f"{at(name, node)} {node.name}"
+        for name, node in classes
+        if {"estimate", "p_value", "standard_error"} & {a.target.id for a in node.body if isinstance(a, ast.AnnAssign)}
+        and not any("NamedTuple" in ast.unparse(base) or base.id in FAMILY for base in node.bases)
+    )
+    none_of(own, "expected results that are a Finding, as Result is, got others:")
 
 
 def test_version_is_the_newest_of_the_changelog():

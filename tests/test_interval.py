@@ -75,7 +75,7 @@ def test_error_rates_are_those_of_statsmodels(n):
     for level, (method, name) in itertools.product(
         LEVELS, {"wald": "normal", "wilson": "wilson", "clopper_pearson": "beta"}.items()
     ):
-        got = getattr(fixed, method)(zeros_and_ones(errors, n), level)
+        got = getattr(fixed, method)(zeros_and_ones(errors, n), level=level)
         low, high = proportion_confint(errors, n, 1 - level, name)
         np.testing.assert_allclose(np.clip(got.lower, 0, 1), np.clip(low, 0, 1), rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(np.clip(got.upper, 0, 1), np.clip(high, 0, 1), rtol=1e-9, atol=1e-12)
@@ -90,7 +90,9 @@ def test_one_sided_error_rates_are_their_definitions(level):
     errors, n = np.arange(1, 30), 30
     cases, z = zeros_and_ones(errors, n), scipy.stats.norm.ppf(level)
     for alternative, sign in (("greater", 1), ("less", -1)):
-        wilson, exact = (rule(cases, level, alternative) for rule in (interval.wilson, interval.clopper_pearson))
+        wilson, exact = (
+            rule(cases, level=level, alternative=alternative) for rule in (interval.wilson, interval.clopper_pearson)
+        )
         limit = wilson.lower if sign == 1 else wilson.upper
         np.testing.assert_allclose(
             (errors / n - limit) / np.sqrt(limit * (1 - limit) / n), sign * z, rtol=1e-8, atol=1e-8
@@ -138,7 +140,7 @@ def test_wald_is_the_example_of_the_slides():
 def test_t_is_that_of_scipy(alternative, level):
     cases = np.random.default_rng(0).gamma(1.0, size=(3, 25))
     want = scipy.stats.ttest_1samp(cases, 0.0, axis=-1, alternative=alternative).confidence_interval(level)
-    got = interval.t(cases, level, alternative)
+    got = interval.t(cases, level=level, alternative=alternative)
     np.testing.assert_allclose(got.lower, want.low, **EXACT)
     np.testing.assert_allclose(got.upper, want.high, **EXACT)
     np.testing.assert_allclose(got.standard_error, scipy.stats.sem(cases, axis=-1), **EXACT)
@@ -173,7 +175,7 @@ def bootstrap_limits(cases, kind, resamples, seed, level, alternative):
 @pytest.mark.parametrize("kind", fixed.KINDS)
 def test_bootstrap_is_its_definition(kind, alternative):
     cases = np.random.default_rng(3).gamma(1.0, size=(2, 23))
-    got = interval.bootstrap(cases, kind, 1999, 5, 0.9, alternative)
+    got = interval.bootstrap(cases, kind=kind, resamples=1999, seed=5, level=0.9, alternative=alternative)
     for q in range(2):  # rounding may move a mean across a tie with the mean of all: none here
         np.testing.assert_allclose(
             (got.lower[q], got.upper[q]), bootstrap_limits(cases[q], kind, 1999, 5, 0.9, alternative), rtol=1e-10
@@ -184,19 +186,19 @@ def test_bootstrap_is_its_definition(kind, alternative):
 
 def test_bootstrap_in_batches_is_the_same(monkeypatch):
     cases = np.random.default_rng(3).gamma(1.0, size=(2, 23))
-    whole = [interval.bootstrap(cases, kind, 500) for kind in fixed.KINDS]
+    whole = [interval.bootstrap(cases, kind=kind, resamples=500) for kind in fixed.KINDS]
     monkeypatch.setattr(spread, "_BYTES", 8 * 46 * 7)
     for kind, want in zip(fixed.KINDS, whole, strict=True):
-        got = interval.bootstrap(cases, kind, 500)
+        got = interval.bootstrap(cases, kind=kind, resamples=500)
         np.testing.assert_allclose((got.lower, got.upper), (want.lower, want.upper), rtol=1e-12)
 
 
 def test_studentised_limits_of_normal_losses_are_near_those_of_t():
     """The law of the pivot is t with 99 degrees of freedom but for the sample's own shape; over 20 samples its mean
-    fractile is within 3 %.
+    quantile is within 3 %.
     """
     cases = np.random.default_rng(0).normal(size=(20, 100))
-    studentised, t = interval.bootstrap(cases, "studentised", 4000), interval.t(cases)
+    studentised, t = interval.bootstrap(cases, kind="studentised", resamples=4000), interval.t(cases)
     assert np.mean((studentised.upper - studentised.lower) / (t.upper - t.lower)) == pytest.approx(1, abs=0.03)
 
 
@@ -204,7 +206,7 @@ def test_a_resample_of_one_value_makes_studentised_limits_infinite():
     """One error of 20: more than a third of resamples have none, their pivot is -inf, and so nothing bounds the rate
     from above.
     """
-    got = interval.bootstrap(zeros_and_ones(1, 20), "studentised", 500)
+    got = interval.bootstrap(zeros_and_ones(1, 20), kind="studentised", resamples=500)
     assert got.upper == math.inf
     assert np.isfinite(got.lower)
 
@@ -241,9 +243,9 @@ def test_t_covers_normal_losses_at_every_level(level):
     """4000 data sets of 5 cases; the binomial limits of the number covered fail once in a million."""
     cases = np.random.default_rng(1).normal(size=(4000, 5))
     low, high = scipy.stats.binom.interval(1 - 1e-6, 4000, level)
-    assert low <= np.sum(interval.t(cases, level, "greater").lower <= 0) <= high
-    assert low <= np.sum(interval.t(cases, level, "less").upper >= 0) <= high
-    both = interval.t(cases, level)
+    assert low <= np.sum(interval.t(cases, level=level, alternative="greater").lower <= 0) <= high
+    assert low <= np.sum(interval.t(cases, level=level, alternative="less").upper >= 0) <= high
+    both = interval.t(cases, level=level)
     assert low <= np.sum((both.lower <= 0) & (both.upper >= 0)) <= high
 
 
@@ -271,10 +273,13 @@ def test_corrected_t_is_the_test_against_a_learner_without_loss(level, alternati
     losses = drawn(plan, sets=3)
     nothing = of_values(np.zeros((3, 12, 20)), plan)
     got, want = (
-        interval.corrected_t(losses, level, alternative),
-        compare.corrected_t(nothing, losses, alternative, level),
+        interval.corrected_t(losses, level=level, alternative=alternative),
+        compare.corrected_t(nothing, losses, alternative=alternative, level=level),
     )
-    naive, paired = interval.naive_t(losses, level, alternative), compare.paired_t(nothing, losses, alternative, level)
+    naive, paired = (
+        interval.naive_t(losses, level=level, alternative=alternative),
+        compare.paired_t(nothing, losses, alternative=alternative, level=level),
+    )
     for number in ("estimate", "standard_error", "lower", "upper"):
         np.testing.assert_allclose(getattr(got, number), getattr(want, number), **EXACT)
         np.testing.assert_allclose(getattr(naive, number), getattr(paired, number), **EXACT)
@@ -350,7 +355,7 @@ def test_cross_validation_is_its_definition(n, folds):
     )
     assert got.target == "the k-fold test error"
     if folds < n:
-        inside = interval.cross_validation(losses, "within")
+        inside = interval.cross_validation(losses, variance="within")
         assert inside.standard_error == pytest.approx(math.sqrt(np.mean(within) / n), rel=1e-8)
         assert inside.estimate == got.estimate
 
@@ -369,12 +374,12 @@ def test_cross_validation_with_repeats_takes_the_mean_of_each_case():
                 losses.values[5 * r : 5 * r + 5],
                 resample.from_weights(plan.train[5 * r : 5 * r + 5], plan.test[5 * r : 5 * r + 5]),
             ),
-            "within",
+            variance="within",
         )
         for r in range(3)
     ]
     np.testing.assert_allclose(
-        interval.cross_validation(losses, "within").standard_error ** 2,
+        interval.cross_validation(losses, variance="within").standard_error ** 2,
         np.mean([run.standard_error**2 for run in runs]),
         rtol=1e-12,
     )
@@ -431,7 +436,7 @@ def test_nested_cross_validation_is_the_algorithm(n, folds, repeats, seed, bias,
         [np.flatnonzero(test) for test in plan.test[single & (plan.labels["repeat"] == r)]] for r in range(repeats)
     ]
     estimate, error, correction, mse = nested(x, y, divisions, power)
-    got = interval.nested_cross_validation(losses, bias)
+    got = interval.nested_cross_validation(losses, bias=bias)
     np.testing.assert_allclose(
         (got.estimate, got.standard_error, got.parts["bias"], got.parts["mse"]),
         (estimate, error, correction, mse),
@@ -478,7 +483,7 @@ def test_cross_validation_of_unequal_folds_by_hand():
     test = (np.array([0, 0, 0, 1, 1, 2, 2]) == np.arange(3)[:, None]).astype(np.uint8)
     plan = resample.from_weights(1 - test, test)
     losses = of_values(np.where(test > 0, [1, 2, 6, 4, 8, 3, 5], np.nan), plan)
-    pairs, within = interval.cross_validation(losses), interval.cross_validation(losses, "within")
+    pairs, within = interval.cross_validation(losses), interval.cross_validation(losses, variance="within")
     assert pairs.estimate == within.estimate == pytest.approx(29 / 7, rel=1e-12)
     assert pairs.standard_error == pytest.approx(math.sqrt((155 / 7 - (29 / 7) ** 2) / 7), rel=1e-12)
     assert within.standard_error == pytest.approx(math.sqrt((7 + 8 + 2) / 3 / 7), rel=1e-12)
@@ -779,7 +784,7 @@ RECOMMENDED = {
 @pytest.mark.parametrize("case", RECOMMENDED)
 def test_recommend_chooses_and_says_why(case):
     plan, target, method, reason = RECOMMENDED[case]
-    got = interval.recommend(drawn(plan), target, level=0.9, alternative="greater")
+    got = interval.recommend(drawn(plan), target=target, level=0.9, alternative="greater")
     assert got.method.startswith(method)
     assert got.note.startswith("chosen because ")
     assert reason in got.note
@@ -792,7 +797,7 @@ def test_recommend_for_error_rates_stays_within_their_limits(case):
     """Losses of 0 and 1 have intervals of their own, of one row and of random splits or folds."""
     plan, target, method, _ = RECOMMENDED[case]
     losses = of_values(np.random.default_rng(0).integers(0, 2, (plan.resamples, plan.n)), plan, name="zero_one")
-    got = interval.recommend(losses, target)
+    got = interval.recommend(losses, target=target)
     splits = method.startswith("corrected")
     assert got.method.startswith("hold-out, Wilson" if plan.resamples == 1 else "corrected score" if splits else method)
     assert got.estimate == pytest.approx(np.mean(losses.g)) or case in ("nested", "halves")
@@ -853,7 +858,7 @@ def test_recommend_refuses_where_no_interval_is_known(case):
         match=rf"expected a plan from which an interval for {target} is known to cover what it should, got "
         rf"(resample\.|given weights).*: {message}",
     ):
-        interval.recommend(drawn(plan), target)
+        interval.recommend(drawn(plan), target=target)
 
 
 # Bad input

@@ -100,7 +100,7 @@ def test_data_sets_do_not_see_each_other(kind, own):
 
     def results(q=None):
         some, whole = (losses, full) if q is None else ([one[q] for one in losses], full[q])
-        curves = [fit(some, kind) for fit in (estimate.inverse_curve, estimate.power_curve)]
+        curves = [fit(some, standard_error=kind) for fit in (estimate.inverse_curve, estimate.power_curve)]
         estimates = [
             estimate.l_alpha(some[0], whole, standard_error=kind),
             estimate.l_beta(some[1], whole, standard_error=kind),
@@ -207,8 +207,8 @@ def at_sizes(fractions=(0.8, 0.6, 0.4, 0.2), law=lambda m: 1 + 8 / m, sets=None,
 @KINDS
 @pytest.mark.parametrize("sets", [None, 3])
 def test_laws_are_recovered(kind, sets):
-    inverse = estimate.inverse_curve(at_sizes(sets=sets), kind)
-    power = estimate.power_curve(at_sizes(law=lambda m: 0.5 + 3 * m**-0.7, sets=sets), kind)
+    inverse = estimate.inverse_curve(at_sizes(sets=sets), standard_error=kind)
+    power = estimate.power_curve(at_sizes(law=lambda m: 0.5 + 3 * m**-0.7, sets=sets), standard_error=kind)
     for curve, parameters in ((inverse, (1, 8, 1)), (power, (0.5, 3, 0.7))):
         np.testing.assert_allclose(
             curve.parameters, np.broadcast_to(parameters, (*curve.parameters.shape[:-1], 3)), rtol=1e-6
@@ -233,7 +233,7 @@ def test_two_points_are_joined(kind):
     random = np.random.default_rng(0)
     x, y = random.normal(size=(20, 1)), random.normal(size=20)
     losses = [regression(x, y, train, 1 - train) for train in (masks(random, 20, f, 400) for f in (0.8, 0.4))]
-    curve = estimate.inverse_curve(losses, kind)
+    curve = estimate.inverse_curve(losses, standard_error=kind)
     for n in (4.0, 9.0, 20.0):
         first = (1 / n - 1 / 12) / (1 / 4 - 1 / 12)
         weights = (first, 1 - first)
@@ -251,7 +251,10 @@ def test_two_points_are_joined(kind):
 def test_fits_are_those_of_statsmodels_and_scipy():
     """Weighted least squares, and its covariance given that of the errors."""
     losses = at_sizes(law=lambda m: 1 + 8 / m + 0.1 * np.sin(m))
-    inverse, power = estimate.inverse_curve(losses, "cases"), estimate.power_curve(losses, "cases")
+    inverse, power = (
+        estimate.inverse_curve(losses, standard_error="cases"),
+        estimate.power_curve(losses, standard_error="cases"),
+    )
     for curve in (inverse, power):
         np.testing.assert_allclose(curve.error, [one.g.mean() for one in losses], **EXACT)
     cases = np.stack([np.sum(one.test * one.values, 0) / one.test.sum(0) for one in losses])

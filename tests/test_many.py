@@ -120,9 +120,12 @@ def test_the_example_of_demsar():
     assert [f"{rank:.3f}" for rank in compare.friedman(DEMSAR).ranks] == ["3.143", "2.000", "2.893", "1.964"]
     assert f"{compare.friedman(DEMSAR).uncorrected:.2f}" == "9.28"
     assert f"{compare.iman_davenport(DEMSAR).uncorrected:.2f}" == "3.69"
-    assert [f"{compare.nemenyi(DEMSAR, level).critical_difference:.2f}" for level in (0.95, 0.9)] == ["1.25", "1.12"]
+    assert [f"{compare.nemenyi(DEMSAR, level=level).critical_difference:.2f}" for level in (0.95, 0.9)] == [
+        "1.25",
+        "1.12",
+    ]
     assert compare.nemenyi(DEMSAR).groups() == ((3, 1, 2, 0),)
-    tenth = compare.nemenyi(DEMSAR, 0.9, labels)
+    tenth = compare.nemenyi(DEMSAR, level=0.9, labels=labels)
     assert tenth.groups() == ((3, 1, 2), (2, 0))
     assert (
         "critical difference 1.118 at 90%; smaller losses: C4.5+m < C4.5 (p = 0.0887); C4.5+m+cf < C4.5 (p = 0.0742)"
@@ -220,7 +223,7 @@ def test_critical_values_are_those_of_demsar(level, published):
     0.0005 off.
     """
     for k, want in enumerate(published, 2):
-        assert compare.nemenyi(np.tile(np.arange(float(k)), (10, 1)), level).critical_difference / math.sqrt(
+        assert compare.nemenyi(np.tile(np.arange(float(k)), (10, 1)), level=level).critical_difference / math.sqrt(
             k * (k + 1) / 60
         ) == pytest.approx(want, abs=9e-4)
 
@@ -238,7 +241,7 @@ def test_nemenyi_is_that_of_scikit_posthocs(name):
 @EVERY_TABLE
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95])
 def test_p_values_and_critical_difference_agree(name, level):
-    got = compare.nemenyi(TABLES[name], level)
+    got = compare.nemenyi(TABLES[name], level=level)
     apart = np.abs(got.ranks[:, None] - got.ranks) >= got.critical_difference
     np.testing.assert_array_equal(got.p_value <= 1 - level, apart)
     together = {pair for group in got.groups() for pair in itertools.permutations(group, 2)}
@@ -267,7 +270,7 @@ def test_data_sets_are_blocks_by_their_mean_over_rows(test):
     np.testing.assert_array_equal(got.p_value, TESTS[test](np.stack([one.g.mean(-1) for one in several], -1)).p_value)
     assert got.learners == ("learner 0", "learner 1", "learner 2")
     assert got.blocks == "9 data sets"
-    assert got.unit == "squared"
+    assert got.unit == "squared loss"
     assert not got.note
 
 
@@ -305,7 +308,7 @@ def test_results_say_what_they_are():
         got = TESTS[test](table, labels=labels)
         assert all(part in str(got) for part in (*parts, "net "))
         assert "note: " not in str(got)
-    frame = compare.friedman(table, labels).to_frame()
+    frame = compare.friedman(table, labels=labels).to_frame()
     assert frame.learner.tolist() == labels
     assert frame.loc[0, ["rank", "p_value", "df"]].tolist() == [
         compare.friedman(table).ranks[0],

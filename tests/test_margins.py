@@ -23,7 +23,7 @@ def losses(means, plan=APART, learner="a"):
 def test_equivalence_is_that_of_statsmodels(shift, margin):
     one, other = RANDOM.normal(size=(2, 8))
     test = compare.paired_t(losses(one), losses(other + shift, learner="b"))
-    got = compare.equivalence(test, margin)
+    got = compare.equivalence(test, margin=margin)
     p, (low_t, low_p, _), (high_t, high_p, _) = ttost_paired(other + shift, one, -margin, margin)
     assert got.p_value == pytest.approx(p, rel=1e-10)
     assert got.statistic == pytest.approx(low_t if low_p > high_p else high_t, rel=1e-10)
@@ -37,7 +37,7 @@ def test_equivalence_is_that_of_statsmodels(shift, margin):
 def test_non_inferiority_is_a_t_test_about_the_margin(shift):
     one, other = RANDOM.normal(size=(2, 8))
     test = compare.paired_t(losses(one), losses(other + shift, learner="b"))
-    got = compare.non_inferiority(test, 0.5)
+    got = compare.non_inferiority(test, margin=0.5)
     want = scipy.stats.ttest_1samp(other + shift - one, 0.5, alternative="less")
     assert got.p_value == pytest.approx(want.pvalue, rel=1e-10)
     assert got.upper == pytest.approx(want.confidence_interval(0.95).high, rel=1e-10)
@@ -48,13 +48,13 @@ def test_what_has_no_margin_is_refused():
     test = compare.paired_t(losses(RANDOM.normal(size=8)), losses(RANDOM.normal(size=8), learner="b"))
     for margin in (0, -1.0, np.nan, None, "small"):
         with pytest.raises((TypeError, ValueError), match="expected margin"):
-            compare.equivalence(test, margin)
+            compare.equivalence(test, margin=margin)
     with pytest.raises(TypeError, match="expected a comparison"):
-        compare.non_inferiority(0.03, 1.0)
+        compare.non_inferiority(0.03, margin=1.0)
     halves = resample.five_by_two(jax.random.key(0), 20)
     pair = [losses(RANDOM.normal(size=10), halves, name) for name in "ab"]
     with pytest.raises(ValueError, match="expected a test with a standard error and a law, got combined 5x2"):
-        compare.equivalence(compare.five_by_two_f(*pair), 1.0)
+        compare.equivalence(compare.five_by_two_f(*pair), margin=1.0)
 
 
 def test_wilcoxon_is_that_of_hollander_and_wolfe():

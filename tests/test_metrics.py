@@ -90,7 +90,7 @@ for average in ("macro", "weighted", "micro", "each", "binary"):
             lambda t, s, w, o=theirs, pick=pick: pick(peer.recall_score(t, s.argmax(-1), sample_weight=w, **o)),
         ),
         f"F 0.5, {average}": (
-            lambda p, a=ask: metrics.f_beta(p, 0.5, **a),
+            lambda p, a=ask: metrics.f_beta(p, beta=0.5, **a),
             lambda t, s, w, o=theirs, pick=pick: pick(
                 peer.fbeta_score(t, s.argmax(-1), beta=0.5, sample_weight=w, **o)
             ),
@@ -131,11 +131,14 @@ def test_every_row_has_the_value_of_scikit_learn(name, c, ties):
 def test_curves_are_those_of_scikit_learn(ties):
     y, scores, weights = arrays(rows=(), ties=ties)
     p, truth, score = Predictions.from_arrays(y, scores, weights), y[:, 1] == 1, scores[:, 1]
-    got, want = metrics.precision_recall(p, 1), peer.precision_recall_curve(truth, score, sample_weight=weights)
+    got, want = (
+        metrics.precision_recall(p, positive=1),
+        peer.precision_recall_curve(truth, score, sample_weight=weights),
+    )
     np.testing.assert_allclose(got.precision, want[0], **EXACT)
     np.testing.assert_allclose(got.recall, want[1], **EXACT)
     np.testing.assert_array_equal(got.threshold, [*want[2], np.inf])
-    got, want = roc.curve(p, 1), peer.roc_curve(truth, score, sample_weight=weights, drop_intermediate=False)
+    got, want = roc.curve(p, positive=1), peer.roc_curve(truth, score, sample_weight=weights, drop_intermediate=False)
     for ours, theirs in zip((got.false_positive, got.true_positive, got.threshold), want, strict=True):
         np.testing.assert_allclose(ours, theirs, **EXACT)
     assert got.area == pytest.approx(float(roc.auc(p, positive=1)), rel=1e-12)
@@ -145,13 +148,15 @@ def test_curves_are_those_of_scikit_learn(ties):
 
 EVERY = {
     **{name: ours for name, (ours, _) in AGAINST.items()},
-    "precision_at": lambda p: metrics.precision_at(p, GRID, 1),
-    "gains": lambda p: metrics.gains(p, GRID, 1),
-    "lift": lambda p: metrics.lift(p, GRID, 1),
-    "true_positive_at": lambda p: roc.true_positive_at(p, GRID, 1),
+    "precision_at": lambda p: metrics.precision_at(p, GRID, positive=1),
+    "gains": lambda p: metrics.gains(p, GRID, positive=1),
+    "lift": lambda p: metrics.lift(p, GRID, positive=1),
+    "true_positive_at": lambda p: roc.true_positive_at(p, GRID, positive=1),
     "operating_point": lambda p: np.stack(
         [
-            getattr(roc.operating_point(p, 2.0, 1.0, 0.3, 1), part)
+            getattr(
+                roc.operating_point(p, false_positive_cost=2.0, false_negative_cost=1.0, prior=0.3, positive=1), part
+            )
             for part in ("threshold", "false_positive", "true_positive", "cost", "slope")
         ],
         axis=-1,
@@ -292,9 +297,11 @@ def test_the_curve_of_ten_examples_on_the_slides():
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
 def test_f_is_the_formula_of_the_slides(beta):
     p = given()
-    precision, recall = metrics.precision(p, "each"), metrics.recall(p, "each")
+    precision, recall = metrics.precision(p, average="each"), metrics.recall(p, average="each")
     np.testing.assert_allclose(
-        metrics.f_beta(p, beta, "each"), (1 + beta**2) * precision * recall / (beta**2 * precision + recall), **EXACT
+        metrics.f_beta(p, beta=beta, average="each"),
+        (1 + beta**2) * precision * recall / (beta**2 * precision + recall),
+        **EXACT,
     )
 
 
@@ -446,7 +453,7 @@ def test_intervals_cover_and_tests_reject_as_often_as_they_say():
 @pytest.mark.parametrize("scale", ["logit", "identity"])
 def test_intervals_are_the_formula(scale):
     p = given(rows=(5,))
-    got = roc.interval(p, 0.9, 1, scale)
+    got = roc.interval(p, level=0.9, positive=1, scale=scale)
     z, a, s = scipy.stats.norm.ppf(0.95), got.estimate, got.standard_error
     if scale == "identity":
         np.testing.assert_allclose([got.lower, got.upper], [a - z * s, a + z * s], **EXACT)
@@ -497,7 +504,7 @@ def test_the_hull_is_exact_and_that_of_scipy(seed, ties):
 def test_the_operating_point_has_the_least_expected_cost_of_all_thresholds(prior, costs):
     y, scores, weights = arrays(2, rows=(5,), ties=True)
     p = Predictions.from_arrays(y, scores, weights)
-    got = roc.operating_point(p, *costs, prior)
+    got = roc.operating_point(p, false_positive_cost=costs[0], false_negative_cost=costs[1], prior=prior)
     for row in range(5):
         truth, score = repeated(y[:, 1] == 1, scores[row, :, 1], weights[row])
         share = Fraction(truth.mean() if prior is None else prior)
@@ -544,13 +551,15 @@ def test_the_slope_for_equal_costs_is_that_of_the_slides():
 
 def test_curves_at_given_rates_pass_through_their_points():
     p = given(rows=(), ties=True)
-    curve = roc.curve(p, 1)
+    curve = roc.curve(p, positive=1)
     for rate in np.unique(curve.false_positive):
-        assert roc.true_positive_at(p, np.array([rate]), 1) == pytest.approx(
+        assert roc.true_positive_at(p, np.array([rate]), positive=1) == pytest.approx(
             curve.true_positive[curve.false_positive == rate].max(), abs=1e-10
         )  # steps of 1e-12 along the curve
     grid = np.linspace(0, 1, 2001)
-    assert np.trapezoid(roc.true_positive_at(p, grid, 1), grid) == pytest.approx(curve.area, abs=1e-3)  # 2000 steps
+    assert np.trapezoid(roc.true_positive_at(p, grid, positive=1), grid) == pytest.approx(
+        curve.area, abs=1e-3
+    )  # 2000 steps
 
 
 def test_curves_at_rates_drawn_at_random_are_those_of_scikit_learn():
@@ -560,7 +569,7 @@ def test_curves_at_rates_drawn_at_random_are_those_of_scikit_learn():
     false_positive, true_positive, _ = peer.roc_curve(y[:, 1], scores[:, 1], sample_weight=weights)
     want = np.interp(rates, false_positive, true_positive)
     np.testing.assert_allclose(
-        roc.true_positive_at(Predictions.from_arrays(y, scores, weights), rates, 1), want, atol=1e-10
+        roc.true_positive_at(Predictions.from_arrays(y, scores, weights), rates, positive=1), want, atol=1e-10
     )  # steps of 1e-12 along the curve
 
 
@@ -587,9 +596,9 @@ def test_precision_between_thresholds_is_that_of_davis_and_goadrich():
 
 def test_precision_at_recalls_of_thresholds_is_the_greatest_there():
     p = given(rows=(), ties=True)
-    curve = metrics.precision_recall(p, 1)
+    curve = metrics.precision_recall(p, positive=1)
     for recall in np.unique(curve.recall[:-1])[1:]:
-        assert metrics.precision_at(p, np.array([recall]), 1) == pytest.approx(
+        assert metrics.precision_at(p, np.array([recall]), positive=1) == pytest.approx(
             curve.precision[:-1][curve.recall[:-1] == recall].max(), rel=1e-9
         )  # recalls agree to 1e-12
 
@@ -615,7 +624,7 @@ WRONG = binary([0, 0, 1, 1], [0.7, 0.6, 0.2, 0.1])
 DEGENERATE = {
     "auc of equal scores": (lambda: roc.auc(SAME), 0.5),
     "hull of equal scores": (lambda: roc.curve(SAME).hull, [0, 1]),
-    "interval of equal scores": (lambda: [roc.interval(SAME).lower, roc.interval(SAME).upper], [0.5, 0.5]),
+    "interval of equal scores": (lambda: [roc.interval(SAME).lower, roc.interval(SAME).upper], [math.nan, math.nan]),
     "auc of separated classes": (lambda: roc.auc(APART), 1.0),
     "hull of separated classes": (lambda: roc.curve(APART).hull, [0, 2, 4]),
     "interval of separated classes": (
@@ -641,7 +650,7 @@ DEGENERATE = {
     "precision of nothing decided": (lambda: metrics.precision(SAME, undefined=0.0), 0.0),
     "marked": (lambda: metrics.precision(SAME, undefined=math.nan), math.nan),
     "weighted by no cases": (
-        lambda: roc.auc(Predictions.from_arrays(np.eye(3)[[0, 1, 0, 1]], np.eye(3)[[0, 1, 0, 1]]), "weighted"),
+        lambda: roc.auc(Predictions.from_arrays(np.eye(3)[[0, 1, 0, 1]], np.eye(3)[[0, 1, 0, 1]]), average="weighted"),
         1.0,
     ),
 }
@@ -666,12 +675,16 @@ def test_a_variance_that_rounds_below_0_is_0():
     """0.3 + 0.3 - 2 (0.1 + 0.2) is -1e-16."""
     one = np.asarray(1.0)
     got = roc.DeLong(
-        ("a", "b"),
-        np.array([0.7, 0.7]),
-        np.array([[0.3, 0.1 + 0.2], [0.1 + 0.2, 0.3]]),
-        np.asarray(0.0),
-        np.asarray(0),
-        one,
+        method="DeLong's test",
+        source="",
+        target="",
+        unit="AUC",
+        learners=("a", "b"),
+        auc=np.array([0.7, 0.7]),
+        covariance=np.array([[0.3, 0.1 + 0.2], [0.1 + 0.2, 0.3]]),
+        statistic=np.asarray(0.0),
+        df=np.asarray(0),
+        p_value=one,
     ).difference()
     assert (got.standard_error, got.parts["z"], got.parts["p_value"]) == (0, 0, 1)
 
@@ -688,12 +701,12 @@ def test_results_say_what_they_are():
         assert part in text
     assert "note: the classes are separated" in str(roc.interval(APART))
     test = roc.delong(p, shifted(p), positive=1)
-    assert "AUC given predictions 0." in str(test)
+    assert "given predictions 0." in str(test)
     assert "1 degrees of freedom" in str(test)
     assert "AUC of shifted minus AUC of given predictions" in str(test.difference())
     rows = given(rows=(4,))
     many = roc.delong(rows, shifted(rows), positive=1)
-    assert "4 rows, median p" in str(many)
+    assert "4 rows of given predictions, shifted, median p" in str(many)
     frame = many.to_frame()
     assert frame["learner"].tolist() == ["given predictions", "shifted"] * 4
     np.testing.assert_array_equal(frame["auc"], many.auc.ravel())
@@ -739,7 +752,10 @@ BAD = {
         lambda: Predictions.from_arrays(Y, S, W, ("a", "b", "a")),
         r"different names for 3 classes, got \('a', 'b', 'a'\); name each of them once",
     ),
-    "unknown class where it does not matter": (lambda: metrics.recall(P, "macro", "cat"), "its number, got 'cat'"),
+    "unknown class where it does not matter": (
+        lambda: metrics.recall(P, average="macro", positive="cat"),
+        "its number, got 'cat'",
+    ),
     "too few names": (
         lambda: Predictions.from_arrays(Y, S, W, ("a", "b")),
         "3 labels, one for each of the classes, got 2; name each",
@@ -755,12 +771,15 @@ BAD = {
     "unknown class": (lambda: roc.auc(P, positive="cat"), "one of 0, 1, 2 or its number, got 'cat'"),
     "class out of range": (lambda: roc.auc(P, positive=3), "got 3; name the class"),
     "unknown average": (
-        lambda: metrics.precision(P, "samples"),
+        lambda: metrics.precision(P, average="samples"),
         "average to be one of 'binary', 'macro', 'weighted', 'micro', 'each', got 'samples'",
     ),
-    "beta": (lambda: metrics.f_beta(P, 0.0, "macro"), "beta to be a number above 0 and of at most 1e\\+06, got 0.0"),
+    "beta": (
+        lambda: metrics.f_beta(P, beta=0.0, average="macro"),
+        "beta to be a number above 0 and of at most 1e\\+06, got 0.0",
+    ),
     "a class lacks: recall": (
-        lambda: metrics.recall(LACKING, "macro"),
+        lambda: metrics.recall(LACKING, average="macro"),
         f"a defined recall, and not 0 / 0, in every row, got none {FIRST_TWO}, or say with undefined=",
     ),
     "a class lacks: balanced": (lambda: metrics.balanced_accuracy(LACKING), "a defined recall"),
@@ -768,7 +787,7 @@ BAD = {
         lambda: roc.auc(LACKING, positive=1),
         f"a defined AUC, and not 0 / 0, in every row, got none {FIRST_TWO}",
     ),
-    "a class lacks: macro": (lambda: roc.auc(LACKING, "macro"), f"a defined AUC.*{FIRST_TWO}"),
+    "a class lacks: macro": (lambda: roc.auc(LACKING, average="macro"), f"a defined AUC.*{FIRST_TWO}"),
     "a class lacks: hand_till": (
         lambda: roc.hand_till(LACKING),
         f"test cases of all classes in every row, got none {FIRST_TWO}",
@@ -778,16 +797,19 @@ BAD = {
         f"a defined average precision.*{FIRST_TWO}",
     ),
     "a class lacks: gains": (
-        lambda: metrics.gains(LACKING, GRID, 1),
+        lambda: metrics.gains(LACKING, GRID, positive=1),
         f"test cases both of the positive class and of others in every row, got none {FIRST_TWO}",
     ),
     "a class lacks: operating point": (
         lambda: roc.operating_point(LACKING, positive=1),
         f"both of the positive class and of others.*{FIRST_TWO}",
     ),
-    "a class lacks: curve": (lambda: roc.curve(LACKING[2], 1), "of others in every row, got none; use stratified"),
+    "a class lacks: curve": (
+        lambda: roc.curve(LACKING[2], positive=1),
+        "of others in every row, got none; use stratified",
+    ),
     "a class lacks: precision_recall": (
-        lambda: metrics.precision_recall(LACKING[2], 1),
+        lambda: metrics.precision_recall(LACKING[2], positive=1),
         "test cases of the positive class in every row, got none; give some",
     ),
     "the class only: gains": (
@@ -815,14 +837,14 @@ BAD = {
         "false positive rates from 0 to 1, got 1.5; give for example",
     ),
     "cost 0": (
-        lambda: roc.operating_point(TWO, 0.0),
+        lambda: roc.operating_point(TWO, false_positive_cost=0.0),
         "false_positive_cost to be a finite number above 0, got 0.0",
     ),
     "prior 0": (
         lambda: roc.operating_point(TWO, prior=0.0),
         "prior to be a number above 0 and below 1, got 0.0; give a share",
     ),
-    "level": (lambda: roc.interval(TWO, 95.0), "level to be a number above 0 and below 1, got 95.0"),
+    "level": (lambda: roc.interval(TWO, level=95.0), "level to be a number above 0 and below 1, got 95.0"),
     "scale": (lambda: roc.interval(TWO, scale="log"), "scale to be one of 'logit', 'identity', got 'log'"),
     "one classifier": (lambda: roc.delong(TWO), "two or more classifiers to compare, got 1; see interval for one"),
     "other weights": (
@@ -872,12 +894,12 @@ def test_shares_may_be_a_list():
 
 
 MARKED = {
-    "recall": lambda p, u: metrics.recall(p, "macro", undefined=u),
+    "recall": lambda p, u: metrics.recall(p, average="macro", undefined=u),
     "balanced": lambda p, u: metrics.balanced_accuracy(p, undefined=u),
-    "average precision": lambda p, u: metrics.average_precision(p, "macro", undefined=u),
+    "average precision": lambda p, u: metrics.average_precision(p, average="macro", undefined=u),
     "auc": lambda p, u: roc.auc(p, positive=1, undefined=u),
-    "macro": lambda p, u: roc.auc(p, "macro", undefined=u),
-    "hand_till": lambda p, u: roc.hand_till(p, u),
+    "macro": lambda p, u: roc.auc(p, average="macro", undefined=u),
+    "hand_till": lambda p, u: roc.hand_till(p, undefined=u),
 }
 
 

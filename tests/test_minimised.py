@@ -168,7 +168,7 @@ def test_linear_networks_are_ridge_regression():
         algebraic.gcv,
         algebraic.leave_one_out,
         algebraic.unlearning,
-        algebraic.fractile,
+        algebraic.quantile,
     ):
         assert estimate(network).estimate == pytest.approx(
             float(estimate(ridge).estimate), rel=1e-6
@@ -196,7 +196,7 @@ ALL = {
     "gen": lambda fit: algebraic.gen(fit, 3),
     "gcv": algebraic.gcv,
     "unlearning": algebraic.unlearning,
-    "fractile": algebraic.fractile,
+    "quantile": algebraic.quantile,
 }
 
 

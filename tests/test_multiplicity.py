@@ -71,7 +71,7 @@ def test_the_slides_of_scott_and_variyam():
 @pytest.mark.parametrize("test", [compare.corrected_t, compare.paired_t])
 @pytest.mark.parametrize("adjust", [*ADJUSTED, "none"])
 def test_pairwise_is_the_test_of_every_pair(test, adjust):
-    got = compare.pairwise(FOUR, test, adjust)
+    got = compare.pairwise(FOUR, test, adjust=adjust)
     raw, adjusted, estimate = (got.matrix(name) for name in ("p_value", "adjusted", "estimate"))
     for i, j in itertools.combinations(range(4), 2):
         one = test(FOUR[i], FOUR[j])
@@ -158,10 +158,10 @@ def test_max_t_of_independent_learners_has_the_critical_values_of_tukey_and_dunn
     """All pairs: the studentised range divided by sqrt(2). Against one: Dunnett 1964, infinite degrees of freedom,
     two-sided 5 %.
 
-    The fractile of 20,000 draws has a standard error of 0.6 %, and the 1000 cases are normal and uncorrelated to 3 %.
+    The quantile of 20,000 draws has a standard error of 0.6 %, and the 1000 cases are normal and uncorrelated to 3 %.
     """
     values = random(3).normal(size=(1000, 5))
-    pairs, one = (compare.max_t(values, against, resamples=20_000) for against in (None, 2))
+    pairs, one = (compare.max_t(values, against=against, resamples=20_000) for against in (None, 2))
     np.testing.assert_allclose(
         critical(pairs, values), scipy.stats.studentized_range.ppf(0.95, 5, np.inf) / math.sqrt(2), rtol=0.02
     )
@@ -176,7 +176,7 @@ def test_max_t_of_independent_learners_has_the_critical_values_of_tukey_and_dunn
 @pytest.mark.parametrize("seed", [4, 7])
 def test_max_t_is_its_definition(against, step_down, seed):
     values = random(seed).gamma(1.0, size=(25, 4)) + np.array([0, 0.2, 0.5, 0.9])
-    got = compare.max_t(values, against, resamples=198, seed=5, step_down=step_down)
+    got = compare.max_t(values, against=against, resamples=198, seed=5, step_down=step_down)
     differences = values[:, got.second] - values[:, got.first]
     t = scipy.stats.ttest_1samp(differences, 0).statistic
     weights = random(5).multinomial(25, np.full(25, 1 / 25), 198)
@@ -328,7 +328,7 @@ BAD = {
     ),
     "few draws, 99 %": (lambda: compare.max_t(np.ones((4, 3)), resamples=98, level=0.99), r"from 99 to \d+ .*, got 98"),
     "adjustment": (
-        lambda: compare.pairwise(FOUR, compare.corrected_t, "tukey"),
+        lambda: compare.pairwise(FOUR, compare.corrected_t, adjust="tukey"),
         "adjust to be one of 'holm', 'benjamini_hochberg', 'benjamini_yekutieli', 'none', got 'tukey'",
     ),
     "one-sided": (

@@ -38,7 +38,7 @@ def test_the_left_panel_is_the_distribution_function_with_its_band(transform):
     figure = plot.distribution(FIRST, SECOND, level=0.9, transform=transform)
     left, _ = figure.axes
     for one, line, band in zip((FIRST, SECOND), left.lines, left.collections, strict=True):
-        function = estimate.ecdf(one.g if transform == "none" else np.log1p(one.g), 0.9)
+        function = estimate.ecdf(one.g if transform == "none" else np.log1p(one.g), level=0.9)
         np.testing.assert_allclose(line.get_xdata(), function.values)
         np.testing.assert_allclose(line.get_ydata(), function.probability)
         assert line.get_drawstyle() == "steps-post"

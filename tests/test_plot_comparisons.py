@@ -24,7 +24,7 @@ def closed():
 
 @pytest.mark.parametrize("against", [None, 2])
 def test_the_matrix_has_the_differences_p_values_and_colours(against):
-    pairs = compare.max_t(CASES, against, resamples=199)
+    pairs = compare.max_t(CASES, against=against, resamples=199)
     (axes,) = plot.comparison_matrix(pairs).axes
     order = [int(text.get_text()) - 1 for text in axes.get_yticklabels()]
     assert order == [int(text.get_text()) - 1 for text in axes.get_xticklabels()] == np.argsort(CASES.mean(0)).tolist()

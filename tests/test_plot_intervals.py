@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 from jaxgen import loss, plot, resample
 from jaxgen.stats import estimate, interval
 from jaxgen.types import Losses
-from jaxgen.types.result import Result, point
+from jaxgen.types.result import Result, described
 
 RANDOM = np.random.default_rng(0)
 
@@ -37,8 +37,8 @@ RESULTS = (
     result(30.0, 25.0, 36.0, "one"),
     result(31.0, 22.0, np.inf, "two", "R"),
     result(29.0, -np.inf, 35.0, "three"),
-    point("four", "given", "the training error", "squared loss", "Mean()", np.asarray(27.0)),
-    point("five", "given", "R", "squared loss", "Mean()", np.asarray(33.0), np.asarray(2.5)),
+    described("four", "given", "the training error", "squared loss", "Mean()", np.asarray(27.0)),
+    described("five", "given", "R", "squared loss", "Mean()", np.asarray(33.0), np.asarray(2.5)),
 )
 """One interval of each kind."""
 ORDER = [0, 2, 1, 4, 3]
@@ -227,10 +227,10 @@ def at_sizes(learner="a", noise=1.0, fractions=(0.8, 0.6, 0.4, 0.2), cases=100, 
 
 
 CURVE, FEWER = (
-    estimate.inverse_curve(at_sizes(), "cases"),
-    estimate.inverse_curve(at_sizes("b", fractions=(0.75, 0.5), cases=60), "cases"),
+    estimate.inverse_curve(at_sizes(), standard_error="cases"),
+    estimate.inverse_curve(at_sizes("b", fractions=(0.75, 0.5), cases=60), standard_error="cases"),
 )
-POWER = estimate.power_curve(at_sizes("c"), "cases")
+POWER = estimate.power_curve(at_sizes("c"), standard_error="cases")
 
 
 def test_a_learning_curve_has_points_with_errors_law_band_and_limit():
@@ -292,7 +292,7 @@ def test_what_is_not_known_of_a_curve_is_not_drawn(tmp_path):
             replace(one, values=one.values - 30 / one.plan.train_sizes[0], test_mean=one.test_mean * 0 + 2)
             for one in at_sizes()
         ],
-        "cases",
+        standard_error="cases",
     )
     hidden = replace(CURVE, standard_error=np.where(CURVE.sizes == 40, np.nan, CURVE.standard_error))
     figure = plot.learning_curve(flat, hidden)

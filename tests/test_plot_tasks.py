@@ -233,8 +233,8 @@ BAD = {
         "the same methods, got mlp-ese-1, mlp-bgd-1, mlp-bgd-2 and mlp-ese-1, mlp-bgd-1; draw",
     ),
     "units": (
-        lambda: delve.task_figure([made(64), replace(made(128), unit="absolute")]),
-        "the same loss, got squared and absolute",
+        lambda: delve.task_figure([made(64), replace(made(128), unit="absolute loss")]),
+        "the same loss, got squared loss and absolute loss",
     ),
     "sizes": (
         lambda: delve.task_figure([made(64), made(128), made(64)]),

@@ -1,4 +1,4 @@
-"""Apparent, hold-out and cross-validated errors and fractiles: against SciPy, NumPy, scikit-learn and closed forms."""
+"""Apparent, hold-out and cross-validated errors and quantiles: against SciPy, NumPy, scikit-learn and closed forms."""
 
 from dataclasses import replace
 
@@ -137,8 +137,8 @@ def test_the_error_of_one_hold_out_is_right_and_for_several_an_upper_limit():
 
 @pytest.mark.parametrize(
     "estimate",
-    [estimate.apparent, estimate.hold_out, lambda of: estimate.fractile(of, 0.5)],
-    ids=["apparent", "hold_out", "fractile"],
+    [estimate.apparent, estimate.hold_out, lambda of: estimate.quantile(of, 0.5)],
+    ids=["apparent", "hold_out", "quantile"],
 )
 def test_failed_rows_left_out_are_told_of(estimate):
     assert "2 failed rows were left out" in estimate(losses(HELD_OUT["leave_out"], failed=[1, 2]).without_failed()).note
@@ -305,15 +305,15 @@ def test_cross_validation_refuses_other_plans(name):
     estimate.hold_out(losses(plan))
 
 
-# fractile
+# quantile
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
 @pytest.mark.parametrize("r", [2, 9, 40, 137])
-def test_fractiles_are_those_of_numpy_with_the_interval_of_scipy(r, level):
+def test_quantiles_are_those_of_numpy_with_the_interval_of_scipy(r, level):
     of = losses(resample.leave_out(KEY, N, 0.3, r))
     for p in (0.03, 0.1, 1 / 3, 0.5, 0.77, 0.95):
-        got = estimate.fractile(of, p, level)
+        got = estimate.quantile(of, p, level=level)
         want = scipy.stats.quantile_test(of.g, p=p).confidence_interval(level)
         assert got.estimate == np.quantile(of.g, p, method="inverted_cdf")
         assert (got.lower, got.upper) == (
@@ -324,48 +324,48 @@ def test_fractiles_are_those_of_numpy_with_the_interval_of_scipy(r, level):
         assert got.parts["p"] == p
 
 
-def test_fractiles_by_hand():
+def test_quantiles_by_hand():
     """Ten values: P(B <= 1) = 11/1024 < 0.025 and P(B <= 2) = 56/1024 > 0.025, so the second and the ninth."""
     plan = resample.leave_out(KEY, N, 0.3, 10)
     of = replace(losses(plan), test_mean=np.arange(1.0, 11)[::-1])
-    got = estimate.fractile(of, 0.5)
+    got = estimate.quantile(of, 0.5)
     assert (got.estimate, got.lower, got.upper) == (5, 2, 9)
     assert got.parts["coverage"] == pytest.approx(1 - 2 * 11 / 1024)
     for p, limits in {0.0: (1, -np.inf, 1), 1.0: (10, 10, np.inf), 0.1: (1, -np.inf, 4)}.items():
-        got = estimate.fractile(of, p)
+        got = estimate.quantile(of, p)
         assert (got.estimate, got.lower, got.upper) == limits
 
 
-def test_fractiles_of_several_sets_are_those_of_each():
+def test_quantiles_of_several_sets_are_those_of_each():
     of = losses(resample.leave_out(KEY, N, 0.3, 30), 3)
-    got = estimate.fractile(of, 0.7, 0.8)
+    got = estimate.quantile(of, 0.7, level=0.8)
     for name in ("estimate", "lower", "upper"):
         np.testing.assert_array_equal(
-            getattr(got, name), [getattr(estimate.fractile(of[q], 0.7, 0.8), name) for q in range(3)]
+            getattr(got, name), [getattr(estimate.quantile(of[q], 0.7, level=0.8), name) for q in range(3)]
         )
     assert got.to_frame().shape[0] == 3
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_the_interval_of_a_fractile_covers_as_often_as_it_says(p):
+def test_the_interval_of_a_quantile_covers_as_often_as_it_says(p):
     """5000 samples of 60 uniform values, within the limits that the exact coverage leaves once in a million."""
     plan = resample.leave_out(KEY, N, 0.3, 60)
     of = losses(plan, values=np.ones((60, N)))
     g = np.random.default_rng(7).random((5000, 60))
-    got = estimate.fractile(replace(of, test_mean=g, train_mean=g, failure=np.zeros(g.shape, np.uint8), values=None), p)
+    got = estimate.quantile(replace(of, test_mean=g, train_mean=g, failure=np.zeros(g.shape, np.uint8), values=None), p)
     covered = np.sum((got.lower <= p) & (p <= got.upper))
     low, high = scipy.stats.binom.interval(1 - 1e-6, 5000, got.parts["coverage"][0])
     assert low <= covered <= high
 
 
-def test_a_fractile_of_rows_of_one_design_warns():
-    assert estimate.fractile(losses(resample.k_fold(KEY, N, 5)), 0.5).note.startswith(
+def test_a_quantile_of_rows_of_one_design_warns():
+    assert estimate.quantile(losses(resample.k_fold(KEY, N, 5)), 0.5).note.startswith(
         "the rows belong to one design and depend on one another"
     )
-    assert estimate.fractile(losses(resample.balanced(KEY, N, 0.25, 5)), 0.5).note.startswith(
+    assert estimate.quantile(losses(resample.balanced(KEY, N, 0.25, 5)), 0.5).note.startswith(
         "the rows belong to one design and depend on one another"
     )
-    assert estimate.fractile(losses(resample.bootstrap(KEY, N, 5)), 0.5).note == ""
+    assert estimate.quantile(losses(resample.bootstrap(KEY, N, 5)), 0.5).note == ""
 
 
 # Degenerate and bad input
@@ -380,7 +380,7 @@ DEGENERATE = {
     ),
     "single test cases": (lambda: estimate.hold_out(losses(SINGLE, values=CONSTANT)), 0.5, np.nan),
     "constant losses, cross-validated": (lambda: estimate.cross_validation(losses(SINGLE, values=CONSTANT)), 0.5, 0.0),
-    "constant G": (lambda: estimate.fractile(losses(SINGLE, values=CONSTANT), 0.3), 0.5, np.nan),
+    "constant G": (lambda: estimate.quantile(losses(SINGLE, values=CONSTANT), 0.3), 0.5, np.nan),
     "NaN where a case is neither trained nor tested": (
         lambda: estimate.hold_out(
             replace(
@@ -418,7 +418,7 @@ BAD = {
         lambda: estimate.cross_validation(losses(resample.k_fold(KEY, N, 4), failed=[0])),
         "got 1 failed of 4",
     ),
-    "a failed row, fractile": (lambda: estimate.fractile(FAILED, 0.5), "got 1 failed of 6"),
+    "a failed row, quantile": (lambda: estimate.quantile(FAILED, 0.5), "got 1 failed of 6"),
     "rows only": (
         lambda: estimate.hold_out(replace(LEFT_OUT, values=None)),
         "expected the losses of every case, got the means of rows only (resample.leave_out(",
@@ -433,20 +433,20 @@ BAD = {
         "held out of the training, got some that were trained on",
     ),
     "tested twice": (lambda: estimate.hold_out(TWICE), "some that count more than once; give test weights of 0 and 1"),
-    "one row, fractile": (
-        lambda: estimate.fractile(losses(HELD_OUT["one row"]), 0.5),
+    "one row, quantile": (
+        lambda: estimate.quantile(losses(HELD_OUT["one row"]), 0.5),
         "at least 2 resamplings to describe a distribution, got 1",
     ),
     "share as a percentage": (
-        lambda: estimate.fractile(LEFT_OUT, 95.0),
+        lambda: estimate.quantile(LEFT_OUT, 95.0),
         "p to be a number of at least 0 and of at most 1, got 95.0",
     ),
     "share NaN": (
-        lambda: estimate.fractile(LEFT_OUT, float("nan")),
+        lambda: estimate.quantile(LEFT_OUT, float("nan")),
         "p to be a number of at least 0 and of at most 1, got nan",
     ),
     "level 1": (
-        lambda: estimate.fractile(LEFT_OUT, 0.5, 1.0),
+        lambda: estimate.quantile(LEFT_OUT, 0.5, level=1.0),
         "level to be a number above 0 and below 1, got 1.0; give 0.95 for 95 %",
     ),
 }

@@ -59,7 +59,7 @@ def test_the_bootstrap_is_that_of_every_sample_there_is(statistic):
     """All 5^5 samples of five values."""
     values = draws(5)
     every = statistic(values[np.array(list(itertools.product(range(5), repeat=5)))], axis=-1)
-    got = estimate.bootstrap(values, 1, statistic, B, 0.8)
+    got = estimate.bootstrap(values, seed=1, statistic=statistic, resamples=B, level=0.8)
     np.testing.assert_allclose(got.standard_error, every.std(), **DRAWN)
     np.testing.assert_allclose(got.parts["average"], every.mean(), atol=6 * every.std() / math.sqrt(B))
     np.testing.assert_allclose(
@@ -71,14 +71,14 @@ def test_the_bootstrap_is_that_of_every_sample_there_is(statistic):
 
 def test_the_bootstrap_of_a_mean_has_its_closed_form():
     values = draws(4, 30)
-    got = estimate.bootstrap(values, 2, resamples=B)
+    got = estimate.bootstrap(values, seed=2, resamples=B)
     np.testing.assert_allclose(got.standard_error, np.sqrt(29 / 30**2 * values.var(-1, ddof=1)), **DRAWN)
     np.testing.assert_allclose(got.estimate, values.mean(-1), **EXACT)
 
 
 def test_the_bootstrap_is_that_of_scipy():
     values = draws(3, 25)
-    got = estimate.bootstrap(values, 4, np.median, 500, 0.9)
+    got = estimate.bootstrap(values, seed=4, statistic=np.median, resamples=500, level=0.9)
     want = scipy.stats.bootstrap(
         (values,),
         np.median,
@@ -100,12 +100,12 @@ def test_the_bootstrap_is_that_of_scipy():
 def test_a_seed_gives_its_numbers_for_each_set_alone(n):
     """Whatever the batches; 700 replicates of 3 sets of 3000 values take six of them."""
     values = draws(3, n)
-    together = estimate.bootstrap(values, 5, resamples=700)
+    together = estimate.bootstrap(values, seed=5, resamples=700)
     for q in range(3):
         np.testing.assert_allclose(
-            estimate.bootstrap(values[q], 5, resamples=700).standard_error, together.standard_error[q], **EXACT
+            estimate.bootstrap(values[q], seed=5, resamples=700).standard_error, together.standard_error[q], **EXACT
         )
-    assert estimate.bootstrap(values[0], 6, resamples=700).standard_error != together.standard_error[0]
+    assert estimate.bootstrap(values[0], seed=6, resamples=700).standard_error != together.standard_error[0]
 
 
 # row_losses and bootstrap_test_cases (Algorithm 5)
@@ -124,11 +124,11 @@ PLANS = {
 def test_algorithm_5_is_algorithm_1_on_the_test_cases_of_one_row(name, sets):
     plan = PLANS[name] if PLANS[name].sets is None or sets else PLANS[name][0]
     of = losses(plan, sets)
-    got = estimate.bootstrap_test_cases(of, 3, 2, np.median, 200, 0.9)
+    got = estimate.bootstrap_test_cases(of, seed=3, row=2, statistic=np.median, resamples=200, level=0.9)
     for q, one in enumerate([of] if sets is None else [of[q] for q in range(sets)]):
         cases = one.values[2][one.plan.test[2] > 0]
-        np.testing.assert_array_equal(estimate.row_losses(one, 2), cases)
-        want = estimate.bootstrap(cases, 3, np.median, 200, 0.9)
+        np.testing.assert_array_equal(estimate.row_losses(one, row=2), cases)
+        want = estimate.bootstrap(cases, seed=3, statistic=np.median, resamples=200, level=0.9)
         for number in ("estimate", "standard_error", "lower", "upper"):
             assert np.ravel(getattr(got, number))[q] == getattr(want, number)
         assert np.ravel(got.parts["average"])[q] == want.parts["average"]
@@ -138,8 +138,8 @@ def test_algorithm_5_is_algorithm_1_on_the_test_cases_of_one_row(name, sets):
 
 def test_algorithm_5_of_the_mean_loss_is_hold_out_with_the_bootstrap_error():
     of = losses(PLANS["leave_out"])
-    got = estimate.bootstrap_test_cases(of, 3, 4, resamples=B)
-    cases = estimate.row_losses(of, 4)
+    got = estimate.bootstrap_test_cases(of, seed=3, row=4, resamples=B)
+    cases = estimate.row_losses(of, row=4)
     np.testing.assert_allclose(got.estimate, of.g[4], **EXACT)
     np.testing.assert_allclose(got.standard_error, scipy.stats.sem(cases) * math.sqrt(9 / 10), **DRAWN)
     assert (got.unit, got.learner, got.target) == (
@@ -191,7 +191,7 @@ def test_split_train_warns():
     assert "tutorial" not in estimate.split_train(many).note
     assert estimate.split_train(many).parts["outlying"] == 0
     left = losses(PLANS["leave_out"], failed=[3, 5]).without_failed()
-    for got in (estimate.split_train(left), estimate.mixed(left, 1, resamples=50).result):
+    for got in (estimate.split_train(left), estimate.mixed(left, seed=1, resamples=50)):
         assert "2 failed rows were left out" in got.note
     assert "the tutorial asks for 5 to 10 splits, these are 4" in got.note
     values = draws(3, 500, N)
@@ -229,13 +229,13 @@ def test_rows_above_tukeys_outer_fence_are_counted(errors, outlying):
 def test_the_mixed_approach_is_algorithm_5_on_every_split(name, sets):
     plan = PLANS[name] if PLANS[name].sets is None or sets else PLANS[name][0]
     of = losses(plan, sets)
-    got = estimate.mixed(of, 3, resamples=100)
-    rows = [estimate.bootstrap_test_cases(of, 3, row, resamples=100) for row in range(6)]
+    got = estimate.mixed(of, seed=3, resamples=100)
+    rows = [estimate.bootstrap_test_cases(of, seed=3, row=row, resamples=100) for row in range(6)]
     np.testing.assert_array_equal(got.estimates, np.stack([row.estimate for row in rows], -1))
     np.testing.assert_array_equal(got.deviations, np.stack([row.standard_error for row in rows], -1))
-    np.testing.assert_allclose(got.result.estimate, of.g.mean(-1), **EXACT)
-    np.testing.assert_allclose(got.result.standard_error, np.sqrt(np.mean(got.deviations**2, -1)), **EXACT)
-    np.testing.assert_allclose(got.result.parts["between"], of.g.std(-1, ddof=1), **EXACT)
+    np.testing.assert_allclose(got.estimate, of.g.mean(-1), **EXACT)
+    np.testing.assert_allclose(got.standard_error, np.sqrt(np.mean(got.deviations**2, -1)), **EXACT)
+    np.testing.assert_allclose(got.parts["between"], of.g.std(-1, ddof=1), **EXACT)
     frame = got.to_frame()
     np.testing.assert_array_equal(frame["estimate"], np.ravel(got.estimates))
     np.testing.assert_array_equal(frame["agree"], np.repeat(np.ravel(got.agree), 6))
@@ -245,8 +245,8 @@ def test_the_mixed_approach_is_algorithm_5_on_every_split(name, sets):
 
 def test_the_rule_is_analysis_of_variance_and_the_test_of_brown_and_forsythe():
     of = losses(resample.k_fold(KEY, N, 5))
-    rows = [estimate.row_losses(of, row) for row in range(5)]
-    got = estimate.mixed(of, 3, resamples=B).result.parts
+    rows = [estimate.row_losses(of, row=row) for row in range(5)]
+    got = estimate.mixed(of, seed=3, resamples=B).parts
     statistic, p = scipy.stats.f_oneway(*rows)
     np.testing.assert_allclose(
         scipy.stats.f.isf(got["p of means"], 4, 35), statistic, rtol=0.05
@@ -260,23 +260,23 @@ def test_a_split_that_is_not_like_the_others_is_found():
     plan = resample.k_fold(KEY, 200, 5)
     values = draws(2, 5, 200)
     values[1, 2] *= 4
-    got = estimate.mixed(losses(plan, 2, values), 3, resamples=200)
+    got = estimate.mixed(losses(plan, 2, values), seed=3, resamples=200)
     assert got.agree.tolist() == [True, False]
-    assert (got.result.note, estimate.mixed(losses(plan, values=values[0]), 3, resamples=200).result.note) == (
+    assert (got.note, estimate.mixed(losses(plan, values=values[0]), seed=3, resamples=200).note) == (
         "the splits do not agree, so the result is of the split as much as of the learner",
         "",
     )
     assert "the splits do not agree: the result depends on the split" in str(
-        estimate.mixed(losses(plan, values=values[1]), 3, resamples=200)
+        estimate.mixed(losses(plan, values=values[1]), seed=3, resamples=200)
     )
     moved = draws(5, 200)
     moved[2] += 1.0
-    only_means = estimate.mixed(losses(plan, values=moved), 3, resamples=200).result.parts
+    only_means = estimate.mixed(losses(plan, values=moved), seed=3, resamples=200).parts
     assert only_means["p of means"] < 1e-6 < 0.01 < only_means["p of deviations"]
     wider = np.random.default_rng(1).normal(size=(5, 200)) * np.array([1, 1, 3, 1, 1])[:, None]
-    only_spread = estimate.mixed(losses(plan, values=wider), 3, resamples=200).result.parts
+    only_spread = estimate.mixed(losses(plan, values=wider), seed=3, resamples=200).parts
     assert only_spread["p of deviations"] < 1e-6 < 0.01 < only_spread["p of means"]
-    assert not estimate.mixed(losses(plan, 2, np.stack([moved, wider])), 3, resamples=200).agree.any()
+    assert not estimate.mixed(losses(plan, 2, np.stack([moved, wider])), seed=3, resamples=200).agree.any()
 
 
 @pytest.mark.parametrize("overlap", [False, True], ids=["disjoint", "overlapping"])
@@ -284,7 +284,7 @@ def test_equal_splits_are_called_unequal_no_more_often_than_promised(overlap):
     """200 data sets of squared Gaussian errors, against the most that 5 % leaves once in a million."""
     plan = resample.leave_out(KEY, 80, 0.25, 5) if overlap else resample.k_fold(KEY, 100, 5)
     cases = np.random.default_rng(2).normal(size=(200, 1, plan.n)) ** 2
-    got = estimate.mixed(losses(plan, 200, np.broadcast_to(cases, (200, 5, plan.n))), 3, resamples=100)
+    got = estimate.mixed(losses(plan, 200, np.broadcast_to(cases, (200, 5, plan.n))), seed=3, resamples=100)
     assert np.sum(~got.agree) <= scipy.stats.binom.isf(1e-6, 200, 0.05)
 
 
@@ -303,7 +303,7 @@ def test_the_jackknife_of_a_mean_is_the_textbook_error(sets):
 
 def test_the_jackknife_removes_the_bias_of_a_variance():
     values = draws(3, 30)
-    got = estimate.jackknife(values, spread)
+    got = estimate.jackknife(values, statistic=spread)
     np.testing.assert_allclose(got.estimate - got.parts["bias"], values.var(-1, ddof=1), **EXACT)
     assert got.note == ""
 
@@ -316,14 +316,16 @@ def test_the_jackknife_fails_for_the_median_and_says_so():
     large N only.
     """
     values = np.random.default_rng(3).normal(size=(2000, 100))
-    got = estimate.jackknife(values, np.median)
+    got = estimate.jackknife(values, statistic=np.median)
     middle = np.sort(values)[:, 49:51]
     np.testing.assert_allclose(
         got.standard_error, np.sqrt(99) / 2 * np.ptp(middle, axis=-1), rtol=1e-9
     )  # differences of medians near 0
     assert np.mean(got.standard_error**2) / np.median(values, axis=-1).var() == pytest.approx(2, rel=0.3)
     assert "leaving one value out gives few different results" in got.note
-    fixed = [estimate.bootstrap(row, 1, np.median, 200).standard_error ** 2 for row in values[:300]]
+    fixed = [
+        estimate.bootstrap(row, seed=1, statistic=np.median, resamples=200).standard_error ** 2 for row in values[:300]
+    ]
     assert np.mean(fixed) / np.median(values, axis=-1).var() == pytest.approx(
         1.1, abs=0.3
     )  # the bootstrap is right for large N, and a little too large at 100
@@ -337,7 +339,7 @@ def test_the_jackknife_fails_for_the_median_and_says_so():
 def test_subsampling_is_that_of_every_sample_there_is(size, statistic):
     values = draws(8)
     every = np.array([statistic(values[list(chosen)]) for chosen in itertools.combinations(range(8), size)])
-    got = estimate.subsampling(values, size, 1, statistic, B)
+    got = estimate.subsampling(values, size, seed=1, statistic=statistic, resamples=B)
     np.testing.assert_allclose(got.parts["std of samples"], every.std(), **DRAWN)
     np.testing.assert_allclose(got.parts["average"], every.mean(), atol=1e-15 + 6 * every.std() / math.sqrt(B))
     assert got.estimate == statistic(values)
@@ -346,7 +348,7 @@ def test_subsampling_is_that_of_every_sample_there_is(size, statistic):
 def test_the_deviation_of_subsamples_depends_on_their_size_and_the_standard_error_does_not():
     values = draws(2, N)
     for size in (1, 10, 30, N - 1):
-        got = estimate.subsampling(values, size, 1, resamples=B)
+        got = estimate.subsampling(values, size, seed=1, resamples=B)
         np.testing.assert_allclose(
             got.parts["std of samples"], values.std(-1, ddof=1) * math.sqrt(1 / size - 1 / N), **DRAWN
         )
@@ -358,17 +360,17 @@ def test_the_deviation_of_subsamples_depends_on_their_size_and_the_standard_erro
 def test_leaving_one_value_out_at_random_is_the_jackknife(statistic):
     values = draws(9)
     np.testing.assert_allclose(
-        estimate.subsampling(values, 8, 2, statistic, B).standard_error,
-        estimate.jackknife(values, statistic).standard_error,
+        estimate.subsampling(values, 8, seed=2, statistic=statistic, resamples=B).standard_error,
+        estimate.jackknife(values, statistic=statistic).standard_error,
         **DRAWN,
     )
 
 
 def test_subsamples_of_each_set_alone():
     values = draws(3, 12)
-    together = estimate.subsampling(values, 5, 4, resamples=50)
+    together = estimate.subsampling(values, 5, seed=4, resamples=50)
     np.testing.assert_allclose(
-        [estimate.subsampling(row, 5, 4, resamples=50).standard_error for row in values],
+        [estimate.subsampling(row, 5, seed=4, resamples=50).standard_error for row in values],
         together.standard_error,
         **EXACT,
     )
@@ -384,14 +386,17 @@ LEVELS = np.arange(5.0)[:, None] + np.zeros(N)
 
 
 def verdict(plan, values):
-    got = estimate.mixed(losses(plan, values=values), 1, resamples=50)
-    return [float(got.result.parts["p of means"]), float(got.result.parts["p of deviations"]), bool(got.agree)]
+    got = estimate.mixed(losses(plan, values=values), seed=1, resamples=50)
+    return [float(got.parts["p of means"]), float(got.parts["p of deviations"]), bool(got.agree)]
 
 
 DEGENERATE = {
-    "bootstrap of equal values": (lambda: estimate.bootstrap(CONSTANT[0], 1, resamples=50).standard_error, 0),
+    "bootstrap of equal values": (lambda: estimate.bootstrap(CONSTANT[0], seed=1, resamples=50).standard_error, 0),
     "jackknife of equal values": (lambda: estimate.jackknife(CONSTANT[0]).standard_error, 0),
-    "subsampling of equal values": (lambda: estimate.subsampling(CONSTANT[0], 3, 1, resamples=50).standard_error, 0),
+    "subsampling of equal values": (
+        lambda: estimate.subsampling(CONSTANT[0], 3, seed=1, resamples=50).standard_error,
+        0,
+    ),
     "two values are enough": (lambda: estimate.jackknife(np.array([1.0, 3.0])).standard_error, 1),
     "equal losses agree": (lambda: verdict(FOLDS, CONSTANT), [1, 1, True]),
     "losses equal but for rounding agree": (
@@ -418,52 +423,55 @@ RESAMPLES = (
 )
 BAD = {
     "a statistic of all axes": (
-        lambda: estimate.bootstrap(VALUES, 1, lambda values, axis: values.mean()),
+        lambda: estimate.bootstrap(VALUES, seed=1, statistic=lambda values, axis: values.mean()),
         "expected a statistic that takes away the last axis of values [2, 10], got shape [] from <lambda>; "
         "let it heed its argument axis",
     ),
     "a statistic without an axis": (
-        lambda: estimate.jackknife(VALUES, lambda values: values.mean()),
+        lambda: estimate.jackknife(VALUES, statistic=lambda values: values.mean()),
         "a statistic that is called as statistic(values, axis=-1), got <lambda>, which stops with TypeError: ",
     ),
-    "one value": (lambda: estimate.bootstrap(VALUES[:1], 1), "at least 2 values to resample, got 1; give one per case"),
+    "one value": (
+        lambda: estimate.bootstrap(VALUES[:1], seed=1),
+        "at least 2 values to resample, got 1; give one per case",
+    ),
     "a number": (lambda: estimate.jackknife(VALUES[0]), "at least 2 values to resample, got a single number"),
     "NaN": (
-        lambda: estimate.subsampling(np.append(VALUES, np.nan), 2, 1),
+        lambda: estimate.subsampling(np.append(VALUES, np.nan), 2, seed=1),
         "finite values, got 1 that are not, of 11; leave them out first",
     ),
     "infinite": (lambda: estimate.jackknife(np.append(VALUES, np.inf)), "finite values, got 1 that are not"),
-    "one resample": (lambda: estimate.bootstrap(VALUES, 1, resamples=1), RESAMPLES),
-    "one subsample": (lambda: estimate.subsampling(VALUES, 2, 1, resamples=1), RESAMPLES),
+    "one resample": (lambda: estimate.bootstrap(VALUES, seed=1, resamples=1), RESAMPLES),
+    "one subsample": (lambda: estimate.subsampling(VALUES, 2, seed=1, resamples=1), RESAMPLES),
     "no values in a subsample": (
-        lambda: estimate.subsampling(VALUES, 0, 1),
+        lambda: estimate.subsampling(VALUES, 0, seed=1),
         "expected size to be a whole number from 1 to 9 (one less than the values), got 0",
     ),
     "all values in a subsample": (
-        lambda: estimate.subsampling(VALUES, 10, 1),
+        lambda: estimate.subsampling(VALUES, 10, seed=1),
         "expected size to be a whole number from 1 to 9 (one less than the values), got 10",
     ),
     "level as a percentage": (
-        lambda: estimate.bootstrap(VALUES, 1, level=95.0),
+        lambda: estimate.bootstrap(VALUES, seed=1, level=95.0),
         "level to be a number above 0 and below 1, got 95.0",
     ),
     "no such row": (
-        lambda: estimate.bootstrap_test_cases(LEFT_OUT, 1, 6),
+        lambda: estimate.bootstrap_test_cases(LEFT_OUT, seed=1, row=6),
         "expected row to be a whole number from 0 to 5 (the rows of the plan), got 6; give such a number",
     ),
     "several sets": (
         lambda: estimate.row_losses(losses(PLANS["leave_out"], 3)),
         "expected the losses of one data set, got those of 3; choose one with losses[q]",
     ),
-    "a failed row": (lambda: estimate.bootstrap_test_cases(FAILED, 1), "got 1 failed of 6 for Mean()"),
+    "a failed row": (lambda: estimate.bootstrap_test_cases(FAILED, seed=1), "got 1 failed of 6 for Mean()"),
     "a failed split": (lambda: estimate.split_train(FAILED), "got 1 failed of 6"),
-    "a failed row among several": (lambda: estimate.mixed(FAILED, 1), "got 1 failed of 6"),
+    "a failed row among several": (lambda: estimate.mixed(FAILED, seed=1), "got 1 failed of 6"),
     "rows only": (
-        lambda: estimate.mixed(replace(LEFT_OUT, values=None), 1),
+        lambda: estimate.mixed(replace(LEFT_OUT, values=None), seed=1),
         "losses of every case, got the means of rows only (resample.leave_out(",
     ),
     "trained on": (
-        lambda: estimate.bootstrap_test_cases(losses(resample.full(N)), 1),
+        lambda: estimate.bootstrap_test_cases(losses(resample.full(N)), seed=1),
         "held out of the training, got some that were trained on",
     ),
     "trained on in splits": (
@@ -475,15 +483,15 @@ BAD = {
         "expected the rows of losses to be a whole number of at least 2, got 1",
     ),
     "one split to compare": (
-        lambda: estimate.mixed(losses(resample.leave_out(KEY, N, 0.5, 1)), 1),
+        lambda: estimate.mixed(losses(resample.leave_out(KEY, N, 0.5, 1)), seed=1),
         "expected the rows of losses to be a whole number of at least 2, got 1",
     ),
     "two test cases": (
-        lambda: estimate.mixed(losses(resample.leave_out(KEY, N, 0.05, 4)), 1),
+        lambda: estimate.mixed(losses(resample.leave_out(KEY, N, 0.05, 4)), seed=1),
         "expected the test cases of each row to be a whole number of at least 3, got 2",
     ),
     "one test case": (
-        lambda: estimate.bootstrap_test_cases(losses(resample.leave_one_out(N)), 1),
+        lambda: estimate.bootstrap_test_cases(losses(resample.leave_one_out(N)), seed=1),
         "at least 2 values to resample, got 1",
     ),
 }

@@ -171,7 +171,7 @@ def test_fpe_in_the_papers_table():
     system = simulate.linear_ar(jax.random.key(20), 4000, 20, P)
     losses, g = full_fits(system, 20)
     average = np.log1p(g).mean()
-    deviation = 100 * (algebraic.fpe(losses, P, "log1p") / average - 1)
+    deviation = 100 * (algebraic.fpe(losses, P, transform="log1p") / average - 1)
     assert np.percentile(deviation, [25, 50, 75]) == pytest.approx([-19.3, -12.3, -5.83], abs=1.5)
 
 

@@ -64,7 +64,7 @@ def test_a_task_prints_what_delve_prints():
     np.testing.assert_allclose(got.pairs.p_value, 0.0529880206, rtol=1e-8)  # as in test_delve
     np.testing.assert_allclose(got.standardised.pairs.estimate * standard, got.pairs.estimate, **PRINTED)
     assert got.digits().tolist() == [[" ", "6"], [".", " "]]
-    assert (got.size, got.instances, got.cases, got.common, got.unit) == (64, 8, 128, False, "squared")
+    assert (got.size, got.instances, got.cases, got.common, got.unit) == (64, 8, 128, False, "squared loss")
 
 
 # What it is made of
@@ -156,7 +156,11 @@ def test_the_divisor_is_the_loss_of_a_constant_guess(loss, common, outputs):
 def test_standardised_losses_are_divided_and_nothing_else():
     got = delve.analyse(methods(instances()), 4.0)
     once, twice = got.standardised, got.standardised.standardised
-    assert (once.unit, once.standard, once.pairs.unit) == ("standardised squared", 1.0, "standardised squared")
+    assert (once.unit, once.standard, once.pairs.unit) == (
+        "standardised squared loss",
+        1.0,
+        "standardised squared loss",
+    )
     np.testing.assert_array_equal(once.estimate, got.estimate / 4)
     np.testing.assert_array_equal(once.pairs.estimate, got.pairs.estimate / 4)
     np.testing.assert_array_equal(once.pairs.p_value, got.pairs.p_value)

@@ -13,7 +13,7 @@ from jaxgen.algebraic.approximate import (
 from jaxgen.algebraic.criteria import fpe, fper, gcv, gen, gpe, leave_one_out, nic, s_p
 from jaxgen.algebraic.effective import Effective, effective_numbers, leverages, p_eff
 from jaxgen.algebraic.fit import FullFit, full_fit
-from jaxgen.algebraic.law import WeightedChi2, chi2_law, f_law, fractile, weights_of
+from jaxgen.algebraic.law import WeightedChi2, chi2_law, f_law, quantile, weights_of
 
 __all__ = [
     "Approximation",
@@ -26,7 +26,6 @@ __all__ = [
     "f_law",
     "fpe",
     "fper",
-    "fractile",
     "full_fit",
     "gcv",
     "gen",
@@ -38,6 +37,7 @@ __all__ = [
     "newton_step",
     "nic",
     "p_eff",
+    "quantile",
     "s_p",
     "unlearning",
     "weights_of",

@@ -15,7 +15,7 @@ from jaxgen.algebraic.functions import Minimised, as_functions, mapped, programs
 from jaxgen.types import Key, Learner, Loss, Losses, Params, Plan, keys
 from jaxgen.types.calls import explained, failure_of, losses_of, predictions_of
 from jaxgen.types.numbers import require_flag, require_kind, require_number, shown
-from jaxgen.types.result import Result, point
+from jaxgen.types.result import Result, described
 
 _ROWS_AT_ONCE = 32
 _FAR = 0.15
@@ -52,7 +52,7 @@ class Approximation:
         """
         sizes = self.losses.plan.train_sizes
         target = f"ER of {sizes.min()}{'' if sizes.min() == sizes.max() else f' to {sizes.max()}'} training cases"
-        return point(
+        return described(
             self.method,
             self.source,
             target,
@@ -63,7 +63,7 @@ class Approximation:
         )
 
 
-def infinitesimal_jackknife(fit: FullFit, plan: Plan, curvature: str | None = None) -> Approximation:
+def infinitesimal_jackknife(fit: FullFit, plan: Plan, *, curvature: str | None = None) -> Approximation:
     """First-order change of the parameters with the weights of the cases: w(train) = w - H^-1 sum_k (train_k - 1) g_k
     (Jaeckel 1972; Giordano et al. 2019).
 
@@ -82,7 +82,7 @@ def infinitesimal_jackknife(fit: FullFit, plan: Plan, curvature: str | None = No
       ValueError: several data sets, a plan for other cases, or a Hessian that is not positive definite.
     """
     _require_fitting(fit, plan)
-    params = jackknifed(fit, plan.train.astype(np.float64), curvature)
+    params = jackknifed(fit, plan.train.astype(np.float64), curvature=curvature)
     values = _losses_at(fit, params)
     distance = float(np.square(plan.train - 1.0).mean())
     far = (
@@ -95,7 +95,7 @@ def infinitesimal_jackknife(fit: FullFit, plan: Plan, curvature: str | None = No
 
 
 def jackknifed(
-    fit: FullFit, weights: Float[np.ndarray, "R N"], curvature: str | None = None
+    fit: FullFit, weights: Float[np.ndarray, "R N"], *, curvature: str | None = None
 ) -> Float[np.ndarray, "R P"]:
     """Free parameters [R, P] by the infinitesimal jackknife for any weights [R, N] of the cases, of one data set; see
     `infinitesimal_jackknife`.
@@ -118,7 +118,7 @@ def jackknifed(
     return np.asarray(fit.params - (weights - 1) @ fit.gradients @ inverse(fit, curvature))
 
 
-def newton_step(fit: FullFit, plan: Plan, curvature: str | None = None) -> Approximation:
+def newton_step(fit: FullFit, plan: Plan, *, curvature: str | None = None) -> Approximation:
     """One Newton step from the fit to all cases towards the minimum of each row's weighted objective.
 
     Exact for models that are linear in their parameters, with squared errors and a quadratic penalty, whatever the
@@ -142,7 +142,7 @@ def newton_step(fit: FullFit, plan: Plan, curvature: str | None = None) -> Appro
     return _approximation(fit, plan, values, params, "One Newton step", "Rad & Maleki 2020", "")
 
 
-def unlearning(fit: FullFit, curvature: str | None = None) -> Result:
+def unlearning(fit: FullFit, *, curvature: str | None = None) -> Result:
     """Leave-one-out by linear unlearning: mean of l_k + g_k' (H - H_k)^-1 g_k, H_k the Hessian of case k (Hansen &
     Larsen 1996).
 
@@ -170,7 +170,7 @@ def unlearning(fit: FullFit, curvature: str | None = None) -> Result:
         change = fit.losses * 2 * h / (1 - h)
     else:
         weights = (1 - np.eye(fit.n)).astype(np.uint8)
-        step = newton_step(fit, Plan(weights, 1 - weights, "each case left out"), curvature)
+        step = newton_step(fit, Plan(weights, 1 - weights, "each case left out"), curvature=curvature)
         step.losses.g  # noqa: B018 - refuses failed rows
         # Where training ended beside the minimum, the step towards that minimum is no part of unlearning.
         moved = step.params - fit.params + inverse(fit, curvature) @ (fit.gradients.sum(-2) + fit.penalty_gradient)
@@ -180,7 +180,7 @@ def unlearning(fit: FullFit, curvature: str | None = None) -> Result:
     )
 
 
-def against_retraining(key: Key, approximation: Approximation, share: float = 0.05, warm: bool = False) -> Result:
+def against_retraining(key: Key, approximation: Approximation, *, share: float = 0.05, warm: bool = False) -> Result:
     """How far an approximation is from exact retraining, on a random share of its rows.
 
     Rows are retrained by the learner with the key of the full fit, so that a network starts where that one did; it may
@@ -223,7 +223,7 @@ def against_retraining(key: Key, approximation: Approximation, share: float = 0.
         "|G approximate - G retrained| of a row",
     )
     arrays = {name: np.asarray(value, np.float64) for name, value in parts.items()}
-    return point(
+    return described(
         method,
         approximation.source,
         target,

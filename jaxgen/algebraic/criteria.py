@@ -8,7 +8,7 @@ from jaxgen.algebraic.fit import FullFit, inverse, require_fit, require_linear, 
 from jaxgen.types import Losses
 from jaxgen.types.identity import named
 from jaxgen.types.numbers import require, require_flag, require_kind, require_number, require_one_of
-from jaxgen.types.result import Result, point
+from jaxgen.types.result import Result, described
 
 Numbers = np.ndarray | np.float64
 """An array [*Q], which without Q NumPy likes to make a scalar."""
@@ -16,7 +16,7 @@ FIXED_INPUTS = "the error for new targets at the same inputs (fixed X)"
 FIRST_ORDER = "ER, to first order in 1/N, where it is also the error for new targets at the same inputs"
 
 
-def fpe(full: Losses, parameters: int, transform: str = "none") -> Float[np.ndarray, "*Q"]:
+def fpe(full: Losses, parameters: int, *, transform: str = "none") -> Float[np.ndarray, "*Q"]:
     """Final prediction error (Akaike 1969): S_N (N + p) / (N - p).
 
     It assumes squared loss, a model that contains the truth, no regularisation, and test inputs like the training
@@ -50,7 +50,7 @@ def fpe(full: Losses, parameters: int, transform: str = "none") -> Float[np.ndar
     return np.asarray(np.log1p(noise) + noise * parameters / ((1 + noise) * n))
 
 
-def fper(fit: FullFit, curvature: str | None = None) -> Result:
+def fper(fit: FullFit, *, curvature: str | None = None) -> Result:
     """Final prediction error with regularisation.
 
     noise (1 + g1 / N) + g3, with noise = (S_N - g3) / (1 + (g1 - 2 g2) / N) and the numbers of `effective_numbers`.
@@ -69,7 +69,7 @@ def fper(fit: FullFit, curvature: str | None = None) -> Result:
       ValueError: not squared errors of one output, as many effective parameters as cases, or a Hessian that is not
         positive definite.
     """
-    numbers = effective_numbers(fit, curvature)
+    numbers = effective_numbers(fit, curvature=curvature)
     noise = np.maximum(fit.apparent - numbers.g3, 0) / _shrinkage(fit, numbers.g1, numbers.g2, "FPER")
     return result(
         "FPER",
@@ -84,7 +84,7 @@ def fper(fit: FullFit, curvature: str | None = None) -> Result:
     )
 
 
-def gpe(fit: FullFit, noise: float | None = None, curvature: str = "gauss_newton") -> Result:
+def gpe(fit: FullFit, *, noise: float | None = None, curvature: str = "gauss_newton") -> Result:
     """Generalized prediction error: S_N + 2 noise p_eff / N (Moody 1992).
 
     Use it where the variance of the noise is known, or p_eff is what is asked for; `fper` otherwise, which knows the
@@ -102,13 +102,13 @@ def gpe(fit: FullFit, noise: float | None = None, curvature: str = "gauss_newton
     """
     if noise is not None:
         require_number("the variance of the noise", noise, least=0, advice="leave it out to have it estimated")
-    numbers = effective_numbers(fit, curvature)
+    numbers = effective_numbers(fit, curvature=curvature)
     variance = (
         fit.apparent / _shrinkage(fit, numbers.g1, numbers.g2, "GPE")
         if noise is None
         else np.full_like(fit.apparent, noise)
     )
-    effective = p_eff(fit, curvature)
+    effective = p_eff(fit, curvature=curvature)
     return result(
         "GPE",
         "Moody 1992",
@@ -120,7 +120,7 @@ def gpe(fit: FullFit, noise: float | None = None, curvature: str = "gauss_newton
     )
 
 
-def nic(fit: FullFit, hc3: bool = False, curvature: str | None = "full") -> Result:
+def nic(fit: FullFit, *, hc3: bool = False, curvature: str | None = "full") -> Result:
     """Network information criterion, as an estimate of the mean loss: S_N + tr(G Q^-1) / N (Murata, Yoshizawa & Amari
     1994).
 
@@ -133,7 +133,7 @@ def nic(fit: FullFit, hc3: bool = False, curvature: str | None = "full") -> Resu
     Args:
       fit: of `full_fit`, with a loss that is a multiple of what the learner minimises.
       hc3: divides each gradient by 1 - h_k (squared errors only), since residuals of the fit are too small: of use for
-        small N.
+        small N. The second moments are then those of MacKinnon & White's HC3 (1985).
       curvature: "full", or "gauss_newton" for squared errors.
     Returns:
       Result, [*Q], with the correction that is added to S_N as a part.
@@ -151,7 +151,7 @@ def nic(fit: FullFit, hc3: bool = False, curvature: str | None = "full") -> Resu
     )
 
 
-def gen(fit: FullFit, lag: int, hc3: bool = False, curvature: str | None = "full") -> Result:
+def gen(fit: FullFit, lag: int, *, hc3: bool = False, curvature: str | None = "full") -> Result:
     """Generalization error estimate for dependent cases: NIC with covariances of the gradients up to a lag, weighted
     by 1 - t / N (Larsen 1992). Experimental.
 
@@ -211,7 +211,7 @@ def s_p(fit: FullFit) -> Result:
     )
 
 
-def gcv(fit: FullFit, curvature: str | None = None) -> Result:
+def gcv(fit: FullFit, *, curvature: str | None = None) -> Result:
     """Generalized cross-validation: S_N / (1 - g2 / N)^2 (Craven & Wahba 1979; Golub, Heath & Wahba 1979).
 
     It is leave-one-out with every leverage replaced by their mean; use `leave_one_out`, which is as cheap here, to see
@@ -224,7 +224,7 @@ def gcv(fit: FullFit, curvature: str | None = None) -> Result:
     Returns:
       Result, [*Q], with g2 as a part.
     """
-    g2 = effective_numbers(fit, curvature).g2
+    g2 = effective_numbers(fit, curvature=curvature).g2
     _refuse_saturated(fit, 1 - g2 / fit.n, "GCV")
     return result(
         "GCV", "Craven & Wahba 1979", "ER, to first order in 1/N", fit, fit.apparent / (1 - g2 / fit.n) ** 2, g2=g2
@@ -256,7 +256,7 @@ def leave_one_out(fit: FullFit) -> Result:
 def result(method: str, source: str, target: str, fit: FullFit, estimate: Numbers, **parts: Numbers) -> Result:
     """A Result [*Q] about a fit, with its apparent error and further parts [*Q]."""
     kept = {"apparent": fit.apparent} | {name: np.asarray(value, np.float64) for name, value in parts.items()}
-    return point(method, source, target, loss_unit(fit), fit.name, np.asarray(estimate), parts=kept, note=fit.note)
+    return described(method, source, target, loss_unit(fit), fit.name, np.asarray(estimate), parts=kept, note=fit.note)
 
 
 def loss_unit(fit: FullFit) -> str:
@@ -305,13 +305,13 @@ def _covariance_trace(fit: FullFit, lag: int, hc3: bool, curvature: str | None, 
     """tr(G Q^-1) / N, [*Q], with G summed over covariances of the cases' gradients up to a lag."""
     require_flag("hc3", hc3)
     require_ratio(fit, method)
-    g = fit.gradients
+    # At the minimum the mean gradient of the losses is that of -penalty / N, so these are of loss + penalty / N.
+    g = fit.gradients - fit.gradients.mean(-2, keepdims=True)
     if hc3:
         require_squared(fit, f"{method} with hc3")
         left = 1 - leverages(fit)
         _refuse_saturated(fit, left, f"{method} with hc3")
         g = g / left[..., None]
-    g = g - g.mean(-2, keepdims=True)
     moved = g @ inverse(fit, curvature)
     # tr(g_k g_j' Q^-1) is the product of g_k and Q^-1 g_j, so no covariance [P, P] is formed.
     total = np.sum(g * moved, axis=(-2, -1))

@@ -26,7 +26,7 @@ class Effective:
     g3: Float[np.ndarray, "*Q"]
 
 
-def effective_numbers(fit: FullFit, curvature: str | None = None) -> Effective:
+def effective_numbers(fit: FullFit, *, curvature: str | None = None) -> Effective:
     """g1, g2 and g3 of a fit by squared errors (Larsen & Hansen 1994), [*Q] each; all P, P and 0 without a penalty.
 
     For squared errors with Gaussian noise at fixed inputs the mean apparent error is noise (1 + (g1 - 2 g2) / N) + g3,
@@ -51,7 +51,7 @@ def effective_numbers(fit: FullFit, curvature: str | None = None) -> Effective:
     )
 
 
-def p_eff(fit: FullFit, curvature: str = "full") -> Float[np.ndarray, "*Q"]:
+def p_eff(fit: FullFit, *, curvature: str = "full") -> Float[np.ndarray, "*Q"]:
     """Moody's effective number of parameters, [*Q] (Moody 1992): 1/2 sum_iab T_ia (U^-1)_ab T_ib.
 
     T_ia is the second derivative of the summed loss by y_i and w_a, U the Hessian of what training made small. For
@@ -65,7 +65,7 @@ def p_eff(fit: FullFit, curvature: str = "full") -> Float[np.ndarray, "*Q"]:
     return np.asarray(np.trace(moments(fit) @ _inverse_in_squares(fit, curvature), axis1=-2, axis2=-1))
 
 
-def leverages(fit: FullFit, curvature: str | None = None) -> Float[np.ndarray, "*Q N"]:
+def leverages(fit: FullFit, *, curvature: str | None = None) -> Float[np.ndarray, "*Q N"]:
     """h_k = psi_k' H^-1 psi_k of every case, [*Q, N]: the derivative of its prediction by its target where the model
     is linear.
 

@@ -162,6 +162,7 @@ def full_fit(
     learner: Any,
     data: Data,
     loss: Loss = squared,
+    *,
     minimised: Minimised | None = None,
 ) -> FullFit:
     """Fits a learner to all cases, in float64, and takes the derivatives that the estimates of this module are made of.

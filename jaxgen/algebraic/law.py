@@ -149,7 +149,7 @@ def f_law(noise: float | Float[np.ndarray, "*Q"], cases: int, parameters: int) -
     return scipy.stats.f(parameters, rest, loc=noise, scale=noise * parameters / rest)
 
 
-def weights_of(fit: FullFit, curvature: str | None = None) -> Float[np.ndarray, "*Q P"]:
+def weights_of(fit: FullFit, *, curvature: str | None = None) -> Float[np.ndarray, "*Q P"]:
     """Weights [*Q, P] with which G is the least loss + sum_i weight_i chi2_1, to first order (Poncet 1996; derived).
 
     Half the eigenvalues of the mean Hessian of the losses times the covariance H^-1 (sum_k g_k g_k') H^-1 of the
@@ -169,7 +169,7 @@ def weights_of(fit: FullFit, curvature: str | None = None) -> Float[np.ndarray, 
     return np.where(np.abs(values) < 1e-12 * np.abs(values).max(-1, keepdims=True, initial=0), 0.0, values)
 
 
-def fractile(fit: FullFit, level: float = 0.95, law: str = "weighted", curvature: str | None = None) -> Result:
+def quantile(fit: FullFit, *, law: str = "weighted", curvature: str | None = None, level: float = 0.95) -> Result:
     """The value that G does not exceed with probability `level`, over data sets of this size.
 
     Args:
@@ -188,10 +188,10 @@ def fractile(fit: FullFit, level: float = 0.95, law: str = "weighted", curvature
     _require_level(level)
     require_one_of("law", law, ("weighted", "chi2", "f"))
     if law == "weighted":
-        weights = weights_of(fit, curvature)
+        weights = weights_of(fit, curvature=curvature)
         mean = nic(fit, curvature=curvature).estimate
         reach = np.asarray([WeightedChi2(row).ppf(level) for row in weights.reshape(-1, fit.p)]).reshape(mean.shape)
-        return _fractile(fit, level, "weighted chi-squared law", "Poncet 1996", mean - weights.sum(-1) + reach, mean)
+        return _quantile(fit, level, "weighted chi-squared law", "Poncet 1996", mean - weights.sum(-1) + reach, mean)
     require_plain(fit, f"the {law} law")
     if law == "f" and has_intercept(fit):
         raise ValueError(
@@ -199,12 +199,12 @@ def fractile(fit: FullFit, level: float = 0.95, law: str = "weighted", curvature
         )
     chosen = (chi2_law if law == "chi2" else f_law)(fit.n * fit.apparent / (fit.n - fit.p), fit.n, fit.p)
     source = "Larsen & Hansen 1995" if law == "chi2" else "Hotelling 1931"
-    return _fractile(fit, level, f"{law} law", source, np.asarray(chosen.ppf(level)), np.asarray(chosen.mean()))
+    return _quantile(fit, level, f"{law} law", source, np.asarray(chosen.ppf(level)), np.asarray(chosen.mean()))
 
 
-def _fractile(fit: FullFit, level: float, law: str, source: str, estimate: Numbers, mean: Numbers) -> Result:
-    target = f"the {level:.4g} fractile of p(G), the risk R of fits to other data sets of {fit.n} cases"
-    return result(f"Fractile by the {law}", source, target, fit, np.asarray(estimate), mean_of_law=mean)
+def _quantile(fit: FullFit, level: float, law: str, source: str, estimate: Numbers, mean: Numbers) -> Result:
+    target = f"the {level:.4g} quantile of p(G), the risk R of fits to other data sets of {fit.n} cases"
+    return result(f"Quantile by the {law}", source, target, fit, np.asarray(estimate), mean_of_law=mean)
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
@@ -212,7 +212,7 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _require_level(level: float) -> None:
-    require_number("level", level, above=0, below=1, advice="give 0.95 for the 95 % fractile")
+    require_number("level", level, above=0, below=1, advice="give 0.95 for the 95 % quantile")
 
 
 def _checked_law(noise: Any, cases: int, parameters: int) -> Float[np.ndarray, "*Q"]:

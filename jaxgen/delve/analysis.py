@@ -18,14 +18,15 @@ from jaxgen.stats.compare.multiplicity import ADJUSTMENTS, Pairs, pairwise
 from jaxgen.stats.spread import dropped
 from jaxgen.types import Losses, Plan
 from jaxgen.types.numbers import require_kind, require_number, shown
+from jaxgen.types.result import Finding
 
 DIGITS = np.arange(10) / 100
 """The p-values up to which a digit from 0 to 9 is shown."""
 STANDARDISED = "standardised "
 
 
-@dataclass(frozen=True, eq=False)
-class TaskComparison:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TaskComparison(Finding):
     """Methods on the instances of one task (Rasmussen et al. 1996, "The DELVE manual"; Neal 1998, section 4.4).
 
     Attributes:
@@ -33,7 +34,6 @@ class TaskComparison:
       instances: training sets, I.
       cases: test cases of each instance.
       common: whether all instances have the same test cases.
-      unit: the loss, as "squared".
       standard: divisor of standardised losses, in that unit; NaN if not known.
       labels: L names, in the order given.
       learners: L learners, each as code that recreates it.
@@ -47,7 +47,6 @@ class TaskComparison:
     instances: int
     cases: int
     common: bool
-    unit: str
     standard: float
     labels: tuple[str, ...]
     learners: tuple[str, ...]
@@ -111,15 +110,17 @@ class TaskComparison:
             learner=self.learners,
         )
 
-    def __str__(self) -> str:
+    def subject(self) -> str:
+        """How many methods, on what, tested how."""
         tested = f"the same {self.cases} cases" if self.common else f"{self.cases} cases each of their own"
-        head = (
-            f"DELVE task ({SOURCE}): {len(self.labels)} method{'s' * (len(self.labels) > 1)}, "
-            f"{self.instances} instances of {self.size} training cases, tested on {tested}"
-        )
+        methods = f"{len(self.labels)} method{'s' * (len(self.labels) > 1)}"
+        return f"{methods}, {self.instances} instances of {self.size} training cases, tested on {tested}"
+
+    def lines(self) -> list[str]:
+        """The losses of all methods, and the arrays of p-values."""
         known = not (np.isnan(self.standard) or self.unit.startswith(STANDARDISED))
         lines = [
-            f"expected {self.unit} loss" + (f", and divided by {self.standard:.6g}" if known else ""),
+            f"expected {self.unit}" + (f", and divided by {self.standard:.6g}" if known else ""),
             *self._losses(known),
         ]
         if len(self.pairs.first):
@@ -131,7 +132,7 @@ class TaskComparison:
                 f"p: {self.pairs.method}, each pair by itself",
                 f"adjusted: {self.pairs.adjustment}, for the pairs of this task",
             ]
-        return "\n  ".join([head, *lines, *([f"note: {self.pairs.note}"] if self.pairs.note else [])])
+        return lines
 
     def _losses(self, known: bool) -> list[str]:
         """The table of losses, line by line."""
@@ -197,15 +198,25 @@ def analyse(
     estimate = np.array([float(result.estimate) for result in results])
     error = np.array([float(result.standard_error) for result in results])
     parts = {name: np.array([float(result.parts[name]) for result in results]) for name in results[0].parts}
-    numbers = (
-        int(plan.train_sizes[0]),
-        plan.resamples,
-        int(plan.test_sizes[0]),
-        common,
-        losses[0].loss,
-        float("nan") if standard is None else standard,
+    pairs = _pairs(losses, common, labels, level)
+    return TaskComparison(
+        method="DELVE task",
+        source=SOURCE,
+        target=results[0].target,
+        unit=f"{losses[0].loss} loss",
+        note=pairs.note,
+        size=int(plan.train_sizes[0]),
+        instances=plan.resamples,
+        cases=int(plan.test_sizes[0]),
+        common=common,
+        standard=float("nan") if standard is None else standard,
+        labels=labels,
+        learners=learners,
+        estimate=estimate,
+        standard_error=error,
+        parts=parts,
+        pairs=pairs,
     )
-    return TaskComparison(*numbers, labels, learners, estimate, error, parts, _pairs(losses, common, labels, level))
 
 
 def standard_loss(y: Float[np.ndarray, "N K"], plan: Plan, loss: str) -> float:
@@ -296,5 +307,16 @@ def _pairs(losses: Sequence[Losses], common: bool, labels: Sequence[str], level:
     if len(losses) > 1:
         return pairwise(losses, test, level=level, labels=labels)
     itself, empty, none = test(losses[0], losses[0]), np.zeros(0), np.zeros(0, np.int64)
-    describe = (itself.method, itself.source, ADJUSTMENTS["holm"][1], itself.target, losses[0].loss, tuple(labels))
-    return Pairs(*describe, none, none, empty, empty, empty, empty, empty, empty, level, dropped(losses[0]))
+    return Pairs(
+        method=itself.method,
+        source=itself.source,
+        adjustment=ADJUSTMENTS["holm"][1],
+        target=itself.target,
+        unit=itself.unit,
+        learners=tuple(labels),
+        first=none,
+        second=none,
+        **dict.fromkeys(("estimate", "statistic", "p_value", "adjusted", "lower", "upper"), empty),
+        level=level,
+        note=dropped(losses[0]),
+    )

@@ -267,7 +267,7 @@ def _losses(axes: Axes, task: TaskComparison, axis: _Axis, first: bool) -> None:
     axes.set_axisbelow(True)
     axes.set_title(str(task.size), fontsize=SIZE, pad=1.2 * EDGE)
     if first:
-        axes.set_ylabel(f"{task.unit} loss", fontsize=SIZE)
+        axes.set_ylabel(task.unit, fontsize=SIZE)
         axes.annotate(
             "training cases", (0, 1), (-EDGE, 1.2 * EDGE), "axes fraction", "offset points", ha="right", fontsize=SIZE
         )

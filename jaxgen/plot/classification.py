@@ -47,11 +47,11 @@ def roc_curves(
     """
     labels = _checked(predictions, labels, share)
     models = [each.pooled() if each.rows else each for each in predictions]
-    curves = [roc.curve(model, positive) for model in models]
-    costs = (false_positive_cost, false_negative_cost, prior)
-    points = [roc.operating_point(model, *costs, positive) for model in models]
+    curves = [roc.curve(model, positive=positive) for model in models]
+    costs = {"false_positive_cost": false_positive_cost, "false_negative_cost": false_negative_cost, "prior": prior}
+    points = [roc.operating_point(model, positive=positive, **costs) for model in models]
     areas = [np.atleast_1d(roc.auc(each, positive=positive)) for each in predictions]
-    bands = [roc.true_positive_at(each, GRID, positive) if each.rows else None for each in predictions]
+    bands = [roc.true_positive_at(each, GRID, positive=positive) if each.rows else None for each in predictions]
     figure, axes = _panel(len(labels))
     axes.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle=":")
     parts = zip(curves, points, areas, bands, labels, colours(len(labels)), strict=True)
@@ -103,9 +103,9 @@ def precision_recall_curves(
     labels = _checked(predictions, labels, share)
     models = [each.pooled() if each.rows else each for each in predictions]
     recalls = GRID[1:]  # a recall of 0 has no precision
-    curves = [metrics.precision_at(model, recalls, positive) for model in models]
+    curves = [metrics.precision_at(model, recalls, positive=positive) for model in models]
     means = [np.atleast_1d(metrics.average_precision(each, positive=positive)) for each in predictions]
-    bands = [metrics.precision_at(each, recalls, positive) if each.rows else None for each in predictions]
+    bands = [metrics.precision_at(each, recalls, positive=positive) if each.rows else None for each in predictions]
     figure, axes = _panel(len(labels))
     parts = zip(models, curves, means, bands, labels, colours(len(labels)), strict=True)
     for model, curve, mean, band, label, colour in parts:

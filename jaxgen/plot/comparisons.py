@@ -73,7 +73,7 @@ def comparison_matrix(pairs: Pairs, labels: Sequence[str] | None = None) -> Figu
     axes.tick_params(length=0, top=False, labeltop=True, bottom=False, labelbottom=False)
     axes.spines[:].set_visible(False)
     explanation = (
-        f"{pairs.unit} loss, column minus row:",
+        f"{pairs.unit}, column minus row:",
         f"the row is better (blue) or worse (orange), full where they differ at {1 - pairs.level:.3g}",
         f"{pairs.method}; adjusted p-values:",
         pairs.adjustment,
@@ -124,7 +124,7 @@ def critical_difference(ranks: RankDifferences, labels: Sequence[str] | None = N
         )
     _scale(axes, size, ranks)
     axes.set_ylim(depth + 0.4 * left - 0.2, -1.25)
-    figure.supxlabel(f"average rank over {ranks.blocks}, {ranks.unit} loss", fontsize=8)
+    figure.supxlabel(f"average rank over {ranks.blocks}, {ranks.unit}", fontsize=8)
     return figure
 
 

@@ -50,7 +50,7 @@ def distribution(
     require_one_of("transform", transform, ("none", "log1p"))
     require_level(level)
     drawn = [_transformed(each, transform) for each in losses]
-    functions = [estimate.ecdf(values, level) for values in drawn]
+    functions = [estimate.ecdf(values, level=level) for values in drawn]
     figure, (left, right) = plt.subplots(1, 2, figsize=(7.5, 3.5), layout="constrained")
     for values, function, label, colour in zip(drawn, functions, labels, colours(len(losses)), strict=True):
         _step(left, function, textwrap.fill(label, 80), colour)

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 
 from jaxgen.stats.checks import require_alternative, require_level
 from jaxgen.types import Losses
-from jaxgen.types.result import Result
+from jaxgen.types.result import Result, described
 
 _BYTES = 2**26
 """Memory of the bootstrap samples that are made at a time."""
@@ -145,18 +145,14 @@ def as_result(
     Raises:
       ValueError: a level outside (0, 1), or an unknown alternative.
     """
-    lower, upper = spread.honest_limits(level, alternative)
-    df = np.full(spread.estimate.shape, float(spread.df))
-    return Result(
+    return described(
         *describe,
         f"{losses.loss} loss",
         losses.learner,
-        spread.estimate,
-        spread.standard_error,
-        df,
-        lower,
-        upper,
+        *spread,
+        *spread.honest_limits(level, alternative),
         level=level,
+        alternative=alternative,
         parts=parts or {},
         note=joined(note, without_spread(spread), dropped(losses)),
     )

@@ -1,30 +1,25 @@
-"""An estimate with all that it takes to understand it."""
+"""What statistics return: numbers with all that it takes to understand them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
 
-@dataclass(frozen=True, eq=False)
-class Result:
-    """A number, how sure we may be of it, and what it is about.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Finding:
+    """The family of all results: each says by which method it was found, what it is about and what to beware of, prints
+    as text, and gives its numbers as a table.
 
     Attributes:
       method: name of the method.
       source: where it was published.
-      target: what the estimate and its interval are about: "R", the risk of the model trained on the n cases at hand;
-        "ER", its expectation over training sets; "the k-fold test error"; or in words.
+      target: what the numbers are about: "R", the risk of the model trained on the n cases at hand; "ER", its
+        expectation over training sets; "the k-fold test error"; a hypothesis; or in words.
       unit: the loss, as "squared loss", or what else was measured.
-      learner: the learner, as code that recreates it; empty if not known.
-      estimate: [*Q], in that unit.
-      standard_error: [*Q]; NaN where the method has none.
-      df: degrees of freedom, [*Q]; infinite for a normal law, NaN where there is none.
-      lower, upper: limits of the interval, [*Q]; one of them infinite if one-sided, both NaN where there is none.
-      level: confidence level of the interval.
-      parts: what the numbers are made of (a bias, a share of Monte Carlo error, ...), each [*Q].
       note: what to beware of, or why this method; empty if nothing.
     """
 
@@ -32,56 +27,119 @@ class Result:
     source: str
     target: str
     unit: str
-    learner: str
+    note: str = ""
+
+    def to_frame(self) -> pd.DataFrame:
+        """The numbers as a table."""
+        raise TypeError(f"expected a finding with a table, got {type(self).__name__}; define its to_frame")
+
+    def subject(self) -> str:
+        """What was measured of whom, in words."""
+        return self.unit
+
+    def lines(self) -> list[str]:
+        """The numbers in words, line by line."""
+        return []
+
+    def __str__(self) -> str:
+        head = f"{self.method} ({self.source}): {self.subject()}"
+        note = [f"note: {self.note}"] if self.note else []
+        return "\n  ".join([head, *self.lines(), f"about {self.target}", *note])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Result(Finding):
+    """A number and how sure we may be of it.
+
+    Attributes:
+      learner: the learner, as code that recreates it; empty if not known.
+      estimate: [*Q], in the unit.
+      standard_error: [*Q]; NaN where the method has none.
+      df: degrees of freedom, [*Q]; infinite for a normal law, NaN where there is none.
+      lower, upper: limits of the interval, [*Q]; one of them infinite, or the end of what is possible, if one-sided,
+        both NaN where there is none.
+      level: confidence level of the interval.
+      alternative: "two-sided", "greater" (lower limit only) or "less" (upper limit only).
+      parts: what the numbers are made of (a bias, a share of Monte Carlo error, ...), each [*Q].
+    """
+
+    learner: str = ""
     estimate: Float[np.ndarray, "*Q"]
     standard_error: Float[np.ndarray, "*Q"]
     df: Float[np.ndarray, "*Q"]
     lower: Float[np.ndarray, "*Q"]
     upper: Float[np.ndarray, "*Q"]
     level: float = 0.95
+    alternative: str = "two-sided"
     parts: Mapping[str, Float[np.ndarray, "*Q"]] = field(default_factory=dict)
-    note: str = ""
 
     def to_frame(self) -> pd.DataFrame:
         """One row per data set."""
-        numbers = {name: getattr(self, name) for name in ("estimate", "standard_error", "df", "lower", "upper")} | dict(
-            self.parts
-        )
+        numbers = {name: getattr(self, name) for name in self._numbers()} | dict(self.parts)
         frame = pd.DataFrame({name: np.ravel(value) for name, value in numbers.items()})
-        return frame.assign(
-            level=self.level, target=self.target, unit=self.unit, method=self.method, learner=self.learner
-        )
+        words = ("level", "alternative", "target", "unit", "method", "learner")
+        return frame.assign(**{name: getattr(self, name) for name in words})
 
-    def __str__(self) -> str:
-        head = f"{self.method} ({self.source}): {self.unit}{' of ' + self.learner if self.learner else ''}"
+    def subject(self) -> str:
+        """The unit, and of which learner."""
+        return f"{self.unit} of {self.learner}" if self.learner else self.unit
+
+    def lines(self) -> list[str]:
+        """The numbers in one line; of several data sets their median."""
         if np.ndim(self.estimate):
-            body = f"{self.estimate.size} data sets or rows, median {np.median(self.estimate):.5g}"
-        else:
-            numbers = [f"{self.estimate:.5g}"]
-            if not np.isnan(self.standard_error):
-                numbers += [f"standard error {self.standard_error:.5g}"]
-            if not np.isnan(self.lower):
-                numbers += [f"{self.level:.0%} interval [{self.lower:.5g}, {self.upper:.5g}]"]
-            if np.isfinite(self.df):
-                numbers += [f"{self.df:.4g} degrees of freedom"]
-            body = ", ".join(numbers + [f"{name} {float(value):.4g}" for name, value in self.parts.items()])
-        return "\n  ".join([head, body, f"about {self.target}", *([f"note: {self.note}"] if self.note else [])])
+            return [f"{self.estimate.size} data sets or rows, median {np.median(self.estimate):.5g}"]
+        return [", ".join([f"{self.estimate:.5g}", *self._uncertainty(), *self._freedom(), *self._parts()])]
+
+    def _numbers(self) -> tuple[str, ...]:
+        """The columns of the table, but for the parts."""
+        return ("estimate", "standard_error", "df", "lower", "upper")
+
+    def _uncertainty(self) -> list[str]:
+        """Standard error and interval, if there are any."""
+        error = f"standard error {self.standard_error:.5g}"
+        limits = f"{100 * self.level:.4g}% interval [{self.lower:.5g}, {self.upper:.5g}]"
+        return [error] * (not np.isnan(self.standard_error)) + [limits] * (not np.isnan(self.lower))
+
+    def _freedom(self) -> list[str]:
+        return [f"{self.df:.4g} degrees of freedom"] if np.isfinite(self.df) else []
+
+    def _parts(self) -> list[str]:
+        return [f"{name} {float(value):.4g}" for name, value in self.parts.items()]
 
 
-def point(
+def described(
     method: str,
     source: str,
     target: str,
     unit: str,
     learner: str,
-    estimate: Float[np.ndarray, "*Q"],
-    standard_error: Float[np.ndarray, "*Q"] | None = None,
-    **more,
+    estimate: Any,
+    standard_error: Any = np.nan,
+    df: Any = np.nan,
+    lower: Any = np.nan,
+    upper: Any = np.nan,
+    **more: Any,
 ) -> Result:
-    """A Result without an interval: estimate [*Q] and, where there is one, its standard error [*Q]; `more` are further
+    """A Result whose numbers [*Q] have the shape of the estimate, NaN where they are not given; `more` are further
     fields.
     """
     estimate = np.asarray(estimate, np.float64)
-    none = np.full(estimate.shape, np.nan)
-    error = none if standard_error is None else np.asarray(standard_error, np.float64)
-    return Result(method, source, target, unit, learner, estimate, error, none, none, none, **more)
+    standard_error, df, lower, upper = (
+        np.array(np.broadcast_to(np.asarray(number, np.float64), estimate.shape))
+        for number in (standard_error, df, lower, upper)
+    )
+    parts = {name: np.asarray(value, np.float64) for name, value in more.pop("parts", {}).items()}
+    return Result(
+        method=method,
+        source=source,
+        target=target,
+        unit=unit,
+        learner=learner,
+        estimate=estimate,
+        standard_error=standard_error,
+        df=df,
+        lower=lower,
+        upper=upper,
+        parts=parts,
+        **more,
+    )

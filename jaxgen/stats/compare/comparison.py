@@ -1,7 +1,8 @@
 """What a test of one learner against another returns, and what all such tests ask of the two."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,94 +12,55 @@ from jaxgen.stats.checks import require_losses
 from jaxgen.stats.methods import Estimate
 from jaxgen.stats.spread import Spread, dropped, joined, without_spread
 from jaxgen.types import Losses
+from jaxgen.types.result import Result, described
 
 Describe = tuple[str, str, str]
 """Method, source and target."""
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Comparison(Result):
     """A difference in generalization error, second minus first: positive if the first learner is better.
 
+    The standard error is that under the assumptions of the method; df is NaN where the test is exact or, as F, has two
+    (see `parts`).
+
     Attributes:
-      method: name of the test.
-      source: where it was published.
-      target: what the interval is about.
-      first, second: the learners.
-      estimate: mean difference, [*Q], in the unit of the loss.
-      standard_error: its standard error under the assumptions of the method, [*Q]; NaN where the method has none.
-      df: degrees of freedom; infinite for a normal law, NaN where the test is exact or, as F, has two (see `parts`).
+      first, second: the learners, as code that recreates them.
       statistic: [*Q]; of a t- or z-test estimate / standard_error, 0 where both are 0, infinite where the latter is.
       p_value: for the alternative, [*Q]; 1 where all differences are 0, NaN where the method has none, or where all
         differences are equal and not 0, which is no certainty.
-      lower, upper: limits of the interval, [*Q]; one of them infinite for a one-sided alternative, both NaN where the
-        method has none.
-      alternative: "two-sided", "greater" (the second has the greater error) or "less".
-      level: confidence level of the interval.
-      note: what to beware of; empty if nothing.
       symbol: what the statistic is called: t, z, F, chi2, ...
-      parts: further numbers of the method (variance components, counts, ...), each [*Q].
     """
 
-    method: str
-    source: str
-    target: str
     first: str
     second: str
-    estimate: Float[np.ndarray, "*Q"]
-    standard_error: Float[np.ndarray, "*Q"]
-    df: float
     statistic: Float[np.ndarray, "*Q"]
     p_value: Float[np.ndarray, "*Q"]
-    lower: Float[np.ndarray, "*Q"]
-    upper: Float[np.ndarray, "*Q"]
-    alternative: str
-    level: float
-    note: str = ""
     symbol: str = "t"
-    parts: Mapping[str, Float[np.ndarray, "*Q"]] = field(default_factory=dict)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per data set."""
-        names = ("estimate", "standard_error", "statistic", "p_value", "lower", "upper")
-        numbers = {name: getattr(self, name) for name in names} | dict(self.parts)
-        frame = pd.DataFrame({name: np.atleast_1d(value) for name, value in numbers.items()})
-        return frame.assign(
-            df=self.df,
-            level=self.level,
-            alternative=self.alternative,
-            method=self.method,
-            first=self.first,
-            second=self.second,
-        )
+        return super().to_frame().assign(first=self.first, second=self.second)
 
-    def __str__(self) -> str:
-        head = f"{self.method} ({self.source}): G of {self.second} minus G of {self.first}"
-        body = self._of_many() if self.estimate.ndim else self._of_one()
-        return "\n  ".join([head, body, f"about {self.target}", *([f"note: {self.note}"] if self.note else [])])
+    def subject(self) -> str:
+        """The difference, in words."""
+        return f"{self.unit} of {self.second} minus that of {self.first}"
 
-    def _of_many(self) -> str:
-        median = f"{len(self.estimate)} data sets, median difference {np.median(self.estimate):.5g}"
+    def lines(self) -> list[str]:
+        """The numbers in one line; of several data sets their median, and in how many a difference was found."""
+        if not np.ndim(self.estimate):
+            test = [" with ".join([f"{self.symbol} = {self.statistic:.4g}", *self._freedom()])]
+            test += [] if np.isnan(self.p_value) else [f"p = {self.p_value:.3g} ({self.alternative})"]
+            return [", ".join([f"difference {self.estimate:.5g}", *self._uncertainty(), *test, *self._parts()])]
+        median = f"{self.estimate.size} data sets, median difference {np.median(self.estimate):.5g}"
         if np.isnan(self.p_value).any():
-            return median
-        return (
-            f"{median}; no difference rejected at {1 - self.level:.3g} in "
-            f"{np.mean(self.p_value < 1 - self.level):.1%} of them"
-        )
+            return [median]
+        share = np.mean(self.p_value < 1 - self.level)
+        return [f"{median}; no difference rejected at {1 - self.level:.3g} in {share:.1%} of them"]
 
-    def _of_one(self) -> str:
-        numbers = [f"difference {self.estimate:.5g}"]
-        if not np.isnan(self.standard_error):
-            numbers += [f"standard error {self.standard_error:.5g}"]
-        if not np.isnan(self.lower):
-            numbers += [f"{self.level:.0%} interval [{self.lower:.5g}, {self.upper:.5g}]"]
-        numbers += [
-            f"{self.symbol} = {self.statistic:.4g}"
-            + (f" with {self.df:.4g} degrees of freedom" if np.isfinite(self.df) else "")
-        ]
-        if not np.isnan(self.p_value):
-            numbers += [f"p = {self.p_value:.3g} ({self.alternative})"]
-        return ", ".join(numbers + [f"{name} {float(value):.4g}" for name, value in self.parts.items()])
+    def _numbers(self) -> tuple[str, ...]:
+        return (*super()._numbers(), "statistic", "p_value")
 
 
 def require_same(first: Losses, second: Losses) -> None:
@@ -191,20 +153,19 @@ def of_spread(
     Raises:
       ValueError: a level outside (0, 1), or an unknown alternative.
     """
-    statistic, p = spread.test(alternative)
-    limits = spread.honest_limits(level, alternative)
-    numbers = (spread.estimate, spread.standard_error, float(spread.df), statistic, p, *limits)
-    symbol = "z" if np.isinf(spread.df) else "t"
-    return Comparison(
-        *describe,
-        first.learner,
-        second.learner,
-        *numbers,
-        alternative,
-        level,
-        joined(note, without_spread(spread), dropped(first)),
-        symbol,
-        parts or {},
+    tested, limits = spread.test(alternative), spread.honest_limits(level, alternative)
+    return compared(
+        describe,
+        first,
+        second,
+        spread,
+        tested,
+        limits,
+        symbol="z" if np.isinf(spread.df) else "t",
+        level=level,
+        alternative=alternative,
+        note=joined(note, without_spread(spread)),
+        parts=parts or {},
     )
 
 
@@ -219,20 +180,31 @@ def of_test(
     alternative: str = "two-sided",
     parts: Mapping[str, Float[np.ndarray, "*Q"]] | None = None,
     df: float = np.nan,
-    level: float = 0.95,
     note: str = "",
 ) -> Comparison:
     """The result of a test without interval: estimate, statistic and p-value, [*Q] each."""
     none = np.full(estimate.shape, np.nan)
-    numbers = (estimate, none, df, statistic, p_value, none, none)
-    return Comparison(
-        *describe,
-        first.learner,
-        second.learner,
-        *numbers,
-        alternative,
-        level,
-        joined(note, dropped(first)),
-        symbol,
-        parts or {},
-    )
+    more: dict[str, Any] = {"symbol": symbol, "alternative": alternative, "parts": parts or {}, "note": note}
+    return compared(describe, first, second, Spread(estimate, none, df), (statistic, p_value), (none, none), **more)
+
+
+def compared(
+    describe: Describe,
+    first: Losses,
+    second: Losses,
+    spread: Spread,
+    tested: tuple[Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]],
+    limits: tuple[Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]],
+    symbol: str = "t",
+    note: str = "",
+    **more: Any,
+) -> Comparison:
+    """A comparison of mean and standard error, statistic and p-value, and limits, [*Q] each; `more` are further fields
+    of it.
+    """
+    who = f"{second.learner} minus {first.learner}"
+    note = joined(note, dropped(first))
+    result = described(*describe, f"{first.loss} loss", who, *spread, *limits, note=note, **more)
+    statistic, p_value = (np.asarray(number, np.float64) for number in tested)
+    names: dict[str, Any] = {"first": first.learner, "second": second.learner, "symbol": symbol}
+    return Comparison(**vars(result), **names, statistic=statistic, p_value=p_value)

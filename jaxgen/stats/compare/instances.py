@@ -16,7 +16,7 @@ from jaxgen.stats.compare.comparison import Comparison, of_spread, of_test, requ
 from jaxgen.stats.rows import every_case
 from jaxgen.stats.spread import dropped, independent
 from jaxgen.types import Losses, Plan
-from jaxgen.types.result import Result, point
+from jaxgen.types.result import Result, described
 
 SOURCE = "Rasmussen et al. 1996, The DELVE manual"
 
@@ -44,7 +44,7 @@ def expected_loss(losses: Losses) -> Result:
     table = _analysed(_table(losses), _common(losses.plan))
     target = f"ER, for training sets of {int(losses.plan.train_sizes.flat[0])} cases"
     method = f"expected loss over instances with {'a common test set' if table.common else 'disjoint test sets'}"
-    return point(
+    return described(
         method,
         SOURCE,
         target,
@@ -57,7 +57,7 @@ def expected_loss(losses: Losses) -> Result:
     )
 
 
-def disjoint_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+def disjoint_t(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The t-test over instances whose test sets do not overlap (Rasmussen et al. 1996; Neal 1998, eq. 3): I - 1
     degrees of freedom.
 
@@ -67,8 +67,8 @@ def disjoint_t(first: Losses, second: Losses, alternative: str = "two-sided", le
 
     Args:
       first, second: losses of two learners on a plan of task instances, with the losses of cases [*Q, I, N].
-      alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval, 0 < level < 1.
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
     Returns:
       Comparison, each number [*Q].
     Raises:

@@ -21,43 +21,53 @@ from jaxgen.stats.rows import cases_of_row
 from jaxgen.stats.spread import dropped, joined
 from jaxgen.types import Losses
 from jaxgen.types.numbers import require_labels, shown
+from jaxgen.types.result import Finding
 
 Blocks = Sequence[Losses] | Float[np.ndarray, "B L"]
 
 
-@dataclass(frozen=True, eq=False)
-class Omnibus:
-    """Whether any of L learners differs from the others.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ranked(Finding):
+    """L learners by their ranks in B blocks.
 
     Attributes:
-      method: name of the test.
-      source: where it was published.
-      target: the hypothesis that a small p-value speaks against.
-      unit: the loss.
       learners: L labels.
       blocks: how many, B, and of what, in words.
       means: mean loss of each learner, [L].
       ranks: average rank of each learner, [L].
-      statistic: corrected for ties; 0 where all ranks are equal.
-      df: degrees of freedom, one of chi-square or two of F.
-      p_value: 1 where all ranks are equal.
-      uncorrected: the statistic without the correction for ties, as Demsar 2006 prints it; NaN where there is none.
-      note: what to beware of; empty if nothing.
     """
 
-    method: str
-    source: str
-    target: str
-    unit: str
     learners: tuple[str, ...]
     blocks: str
     means: Float[np.ndarray, "L"]
     ranks: Float[np.ndarray, "L"]
+
+    def subject(self) -> str:
+        """How many learners and blocks, and by which loss."""
+        return f"{len(self.learners)} learners, {self.blocks}, {self.unit}"
+
+    def lines(self) -> list[str]:
+        """The learners in the order of their ranks."""
+        order = np.argsort(self.ranks, kind="stable")
+        return ["average rank: " + ", ".join(f"{self.learners[i]} {self.ranks[i]:.3f}" for i in order)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Omnibus(Ranked):
+    """Whether any of L learners differs from the others; the target is the hypothesis that none does, against which a
+    small p-value speaks.
+
+    Attributes:
+      statistic: corrected for ties; 0 where all ranks are equal.
+      df: degrees of freedom, one of chi-square or two of F.
+      p_value: 1 where all ranks are equal.
+      uncorrected: the statistic without the correction for ties, as Demsar 2006 prints it; NaN where there is none.
+    """
+
     statistic: float
     df: tuple[int, ...]
     p_value: float
     uncorrected: float
-    note: str = ""
 
     def to_frame(self) -> pd.DataFrame:
         """One row per learner, with the numbers of the test in each."""
@@ -70,51 +80,26 @@ class Omnibus:
             method=self.method,
         )
 
-    def __str__(self) -> str:
-        law = "chi2" if len(self.df) == 1 else "F"
-        test = (
-            f"{law} = {self.statistic:.4g} with {' and '.join(map(str, self.df))} degrees of freedom, p = "
-            f"{self.p_value:.3g}, against: {self.target}"
-        )
-        return _lines(
-            f"{self.method} ({self.source}): {len(self.learners)} learners, {self.blocks}, {self.unit} loss",
-            test,
-            _ranking(self),
-            self.note,
-        )
+    def lines(self) -> list[str]:
+        """The test and the ranks."""
+        law, df = "chi2" if len(self.df) == 1 else "F", " and ".join(map(str, self.df))
+        test = f"{law} = {self.statistic:.4g} with {df} degrees of freedom, p = {self.p_value:.3g}"
+        return [test, *super().lines()]
 
 
-@dataclass(frozen=True, eq=False)
-class RankDifferences:
-    """Which of L learners differ in their average ranks.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RankDifferences(Ranked):
+    """Which of L learners differ in their average ranks; the target is the hypothesis that two do not.
 
     Attributes:
-      method: name of the test.
-      source: where it was published.
-      target: the hypotheses that small p-values speak against.
-      unit: the loss.
-      learners: L labels.
-      blocks: how many, B, and of what, in words.
-      means: mean loss of each learner, [L].
-      ranks: average rank of each learner, [L].
       critical_difference: ranks that differ by at least this much differ at the family-wise error 1 - level.
       level: joint confidence level.
       p_value: of each pair, adjusted for all pairs, [L, L]; 1 on the diagonal.
-      note: what to beware of; empty if nothing.
     """
 
-    method: str
-    source: str
-    target: str
-    unit: str
-    learners: tuple[str, ...]
-    blocks: str
-    means: Float[np.ndarray, "L"]
-    ranks: Float[np.ndarray, "L"]
     critical_difference: float
     level: float
     p_value: Float[np.ndarray, "L L"]
-    note: str = ""
 
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """The largest sets of learners that the test does not tell apart, as their positions in the order of rank;
@@ -145,21 +130,17 @@ class RankDifferences:
             critical_difference=self.critical_difference, level=self.level, unit=self.unit, method=self.method
         )
 
-    def __str__(self) -> str:
+    def lines(self) -> list[str]:
+        """The critical difference, who differs, and the ranks."""
         pairs = np.argwhere(self.ranks[None] - self.ranks[:, None] >= self.critical_difference)
         apart = [f"{self.learners[i]} < {self.learners[j]} (p = {self.p_value[i, j]:.3g})" for i, j in pairs]
         test = f"critical difference {self.critical_difference:.4g} at {self.level:.0%}; " + (
             "smaller losses: " + "; ".join(apart) if apart else "no two learners are told apart"
         )
-        return _lines(
-            f"{self.method} ({self.source}): {len(self.learners)} learners, {self.blocks}, {self.unit} loss",
-            test,
-            _ranking(self),
-            self.note,
-        )
+        return [test, *super().lines()]
 
 
-def friedman(losses: Blocks, labels: Sequence[str] | None = None) -> Omnibus:
+def friedman(losses: Blocks, *, labels: Sequence[str] | None = None) -> Omnibus:
     """Friedman's test by ranks, with the correction for ties (Friedman 1937; Demsar 2006, "Statistical comparisons of
     classifiers over multiple data sets").
 
@@ -191,7 +172,7 @@ def friedman(losses: Blocks, labels: Sequence[str] | None = None) -> Omnibus:
     )
 
 
-def iman_davenport(losses: Blocks, labels: Sequence[str] | None = None) -> Omnibus:
+def iman_davenport(losses: Blocks, *, labels: Sequence[str] | None = None) -> Omnibus:
     """Friedman's test by the F law, which is closer (Iman & Davenport 1980; Demsar 2006): F = (B-1) chi2 / (B(L-1) -
     chi2).
 
@@ -228,7 +209,7 @@ def iman_davenport(losses: Blocks, labels: Sequence[str] | None = None) -> Omnib
     return _omnibus("Iman-Davenport test", "Iman & Davenport 1980; Demsar 2006", table, statistic, df, p, uncorrected)
 
 
-def cochran_q(losses: Blocks, row: int | None = None, labels: Sequence[str] | None = None) -> Omnibus:
+def cochran_q(losses: Blocks, *, row: int | None = None, labels: Sequence[str] | None = None) -> Omnibus:
     """Cochran's Q of 0-1 losses on the same test cases (Cochran 1950): McNemar's test, without continuity correction,
     for L learners.
 
@@ -258,10 +239,10 @@ def cochran_q(losses: Blocks, row: int | None = None, labels: Sequence[str] | No
     return _omnibus("Cochran's Q test", "Cochran 1950", table, q, (df,), float(scipy.stats.chi2.sf(q, df)), math.nan)
 
 
-def nemenyi(losses: Blocks, level: float = 0.95, labels: Sequence[str] | None = None) -> RankDifferences:
+def nemenyi(losses: Blocks, *, level: float = 0.95, labels: Sequence[str] | None = None) -> RankDifferences:
     """All pairs of learners by their average ranks, with the critical difference (Nemenyi 1963; Demsar 2006).
 
-    CD = q sqrt(L(L+1) / (6B)), where q is the fractile of the studentised range of L, infinite degrees of freedom,
+    CD = q sqrt(L(L+1) / (6B)), where q is the quantile of the studentised range of L, infinite degrees of freedom,
     divided by sqrt(2). There is no correction for ties, which make it conservative. Whether two learners differ
     depends on the others in the comparison, as ranks do.
 
@@ -288,15 +269,15 @@ def nemenyi(losses: Blocks, level: float = 0.95, labels: Sequence[str] | None = 
         scipy.stats.studentized_range.sf(np.abs(average[first] - average[second]) / unit, k, np.inf), 0, 1
     )
     critical = unit * float(scipy.stats.studentized_range.ppf(level, k, np.inf))
-    describe = (
-        "Nemenyi test",
-        "Nemenyi 1963; Demsar 2006",
-        "two learners have the same rank",
-        table.unit,
-        table.learners,
-        table.blocks,
+    return RankDifferences(
+        method="Nemenyi test",
+        source="Nemenyi 1963; Demsar 2006",
+        target="the hypothesis that two learners have the same rank",
+        **table.described(),
+        critical_difference=critical,
+        level=level,
+        p_value=p,
     )
-    return RankDifferences(*describe, table.values.mean(0), average, critical, level, p, table.note)
 
 
 class Table(NamedTuple):
@@ -312,6 +293,17 @@ class Table(NamedTuple):
     def ranks(self) -> Float[np.ndarray, "B L"]:
         """Rank of each learner in each block, [B, L]."""
         return scipy.stats.rankdata(self.values, axis=-1)
+
+    def described(self) -> dict[str, Any]:
+        """What a result says of the table itself."""
+        return {
+            "unit": self.unit,
+            "learners": self.learners,
+            "blocks": self.blocks,
+            "means": self.values.mean(0),
+            "ranks": self.ranks.mean(0),
+            "note": self.note,
+        }
 
 
 def cases(losses: Blocks, row: int | None = None, labels: Sequence[str] | None = None) -> Table:
@@ -335,7 +327,7 @@ def cases(losses: Blocks, row: int | None = None, labels: Sequence[str] | None =
         raise ValueError(f"expected the losses of one data set, got those of {first.sets}; choose one with losses[q]")
     values = np.stack([cases_of_row(of_learner, row) for of_learner in of_learners], axis=-1)
     learners = tuple(of_learner.learner for of_learner in of_learners)
-    table = Table(values, learners, first.loss, f"{len(values)} test cases", dropped(first))
+    table = Table(values, learners, f"{first.loss} loss", f"{len(values)} test cases", dropped(first))
     return _checked(table, labels, "test cases")
 
 
@@ -361,7 +353,7 @@ def named(labels: Sequence[str] | None, learners: tuple[str, ...]) -> tuple[str,
 def _given(values: Any, labels: Sequence[str] | None, blocks: str) -> Table:
     """The table of numbers [B, L] that a caller gave."""
     table = as_numbers("losses of learners", values)
-    return _checked(Table(table, (), "given", f"{len(np.atleast_1d(table))} {blocks}"), labels, blocks)
+    return _checked(Table(table, (), "given loss", f"{len(np.atleast_1d(table))} {blocks}"), labels, blocks)
 
 
 def _table(losses: Blocks, labels: Sequence[str] | None) -> Table:
@@ -372,7 +364,9 @@ def _table(losses: Blocks, labels: Sequence[str] | None) -> Table:
     if first.sets is not None:
         values = np.stack([of_learner.g.mean(-1) for of_learner in of_learners], axis=-1)
         return _checked(
-            Table(values, learners, first.loss, f"{first.sets} data sets", dropped(first)), labels, "data sets"
+            Table(values, learners, f"{first.loss} loss", f"{first.sets} data sets", dropped(first)),
+            labels,
+            "data sets",
         )
     shared = (
         "the blocks are resamplings of one data set that share cases, so they depend on each other "
@@ -380,7 +374,8 @@ def _table(losses: Blocks, labels: Sequence[str] | None) -> Table:
     )
     note = f"{shared}; give several data sets, or use pairwise with corrected_t" if overlap(first.plan) else ""
     values = np.stack([of_learner.g for of_learner in of_learners], axis=-1)
-    table = Table(values, learners, first.loss, f"{len(values)} resamplings", joined(note, dropped(first)))
+    note = joined(note, dropped(first))
+    table = Table(values, learners, f"{first.loss} loss", f"{len(values)} resamplings", note)
     return _checked(table, labels, "resamplings")
 
 
@@ -430,29 +425,13 @@ def _omnibus(
         if signs
         else ""
     )
-    target = "all learners have the same distribution of losses in every block"
-    means, ranks = table.values.mean(0), table.ranks.mean(0)
     return Omnibus(
-        method,
-        source,
-        target,
-        table.unit,
-        table.learners,
-        table.blocks,
-        means,
-        ranks,
-        statistic,
-        df,
-        p,
-        uncorrected,
-        joined(table.note, two),
+        method=method,
+        source=source,
+        target="the hypothesis that all learners have the same distribution of losses in every block",
+        **table._replace(note=joined(table.note, two)).described(),
+        statistic=statistic,
+        df=df,
+        p_value=p,
+        uncorrected=uncorrected,
     )
-
-
-def _ranking(result: Omnibus | RankDifferences) -> str:
-    order = np.argsort(result.ranks, kind="stable")
-    return "average rank: " + ", ".join(f"{result.learners[i]} {result.ranks[i]:.3f}" for i in order)
-
-
-def _lines(head: str, test: str, ranking: str, note: str) -> str:
-    return "\n  ".join([head, test, ranking, *([f"note: {note}"] if note else [])])

@@ -10,7 +10,7 @@ from jaxgen.stats.spread import Spread
 from jaxgen.types.numbers import require_kind, require_number
 
 
-def equivalence(comparison: Comparison, margin: float) -> Comparison:
+def equivalence(comparison: Comparison, *, margin: float) -> Comparison:
     """Two one-sided tests of |difference| >= margin (Schuirmann 1987, "A comparison of the two one-sided tests").
 
     The difference is declared smaller than the margin at 5 % if both one-sided tests reject at 5 %, which is the same
@@ -46,7 +46,7 @@ def equivalence(comparison: Comparison, margin: float) -> Comparison:
     )
 
 
-def non_inferiority(comparison: Comparison, margin: float) -> Comparison:
+def non_inferiority(comparison: Comparison, *, margin: float) -> Comparison:
     """One-sided test that the second learner is worse by less than a margin: of difference >= margin against less.
 
     Args:

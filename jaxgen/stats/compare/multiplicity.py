@@ -20,20 +20,17 @@ from jaxgen.stats.compare.many import Blocks, aligned, cases, named
 from jaxgen.stats.spread import independent, joined
 from jaxgen.types import Losses
 from jaxgen.types.numbers import first_line, require, require_flag, require_one_of, shown
+from jaxgen.types.result import Finding
 
 PValues = Sequence[float] | Float[np.ndarray, "*Q P"]
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pairs(Finding):
     """Differences of several pairs of learners, second minus first: positive if the first is better.
 
     Attributes:
-      method: name of the test.
-      source: where it was published.
       adjustment: what the adjusted p-values keep, and by which method; with its source.
-      target: what the differences are about.
-      unit: the loss.
       learners: L labels.
       first, second: the learners of each pair, positions in `learners`, [P].
       estimate: differences, [*Q, P]; NaN where the test has none.
@@ -42,14 +39,9 @@ class Pairs:
       adjusted: for all P pairs of a data set, [*Q, P].
       lower, upper: joint limits of all P differences, [*Q, P]; NaN where the method has none.
       level: joint confidence level of those.
-      note: what to beware of; empty if nothing.
     """
 
-    method: str
-    source: str
     adjustment: str
-    target: str
-    unit: str
     learners: tuple[str, ...]
     first: Int[np.ndarray, "P"]
     second: Int[np.ndarray, "P"]
@@ -60,7 +52,6 @@ class Pairs:
     lower: Float[np.ndarray, "*Q P"]
     upper: Float[np.ndarray, "*Q P"]
     level: float
-    note: str = ""
 
     def matrix(self, name: str = "adjusted") -> Float[np.ndarray, "*Q L L"]:
         """The first learners down, the second ones across, [*Q, L, L]: "adjusted", "p_value", or "estimate", whose
@@ -97,25 +88,21 @@ class Pairs:
             frame.insert(0, "set", np.repeat(np.arange(repeats), len(self.first)))
         return frame.assign(level=self.level, unit=self.unit, method=self.method, adjustment=self.adjustment)
 
-    def __str__(self) -> str:
-        head = (
-            f"{self.method} ({self.source}): {len(self.first)} pairs of {len(self.learners)} learners, "
-            f"{self.unit} loss, second minus first"
-        )
+    def subject(self) -> str:
+        """How many pairs of how many learners, and by which loss."""
+        return f"{len(self.first)} pairs of {len(self.learners)} learners, {self.unit}, second minus first"
+
+    def lines(self) -> list[str]:
+        """A table of the pairs; of several data sets in how many some difference was found."""
         if self.adjusted.ndim > 1:
-            body = (
-                f"{len(self.adjusted)} data sets; some difference found at {1 - self.level:.3g} in "
-                f"{np.mean(self.rejected().any(-1)):.1%} of them"
-            )
-        else:
-            frame = self.to_frame().drop(columns=["level", "unit", "method", "adjustment"])
-            limits = f"; joint {self.level:.0%} limits" if "lower" in frame else ""
-            body = f"adjusted p-values: {self.adjustment}{limits}\n" + frame.to_string(
-                index=False, float_format=lambda v: f"{v:.4g}"
-            )
-        return "\n".join(
-            [head, *body.split("\n"), f"about {self.target}", *([f"note: {self.note}"] if self.note else [])]
-        ).replace("\n", "\n  ")
+            share = np.mean(self.rejected().any(-1))
+            return [
+                f"{len(self.adjusted)} data sets; some difference found at {1 - self.level:.3g} in {share:.1%} of them"
+            ]
+        frame = self.to_frame().drop(columns=["level", "unit", "method", "adjustment"])
+        limits = f"; joint {self.level:.0%} limits" if "lower" in frame else ""
+        table = frame.to_string(index=False, float_format=lambda v: f"{v:.4g}")
+        return [f"adjusted p-values: {self.adjustment}{limits}", *table.split("\n")]
 
 
 def holm(p_values: PValues) -> Float[np.ndarray, "*Q P"]:
@@ -175,6 +162,7 @@ ADJUSTMENTS: dict[str, tuple[Callable[[PValues], Float[np.ndarray, "*Q P"]], str
 def pairwise(
     losses: Sequence[Losses],
     test: Callable[[Losses, Losses], Any],
+    *,
     adjust: str = "holm",
     level: float = 0.95,
     labels: Sequence[str] | None = None,
@@ -216,22 +204,22 @@ def pairwise(
     adjusted = np.where(unknown, np.nan, adjustment(np.where(unknown, 1.0, p)))
     first, second = np.triu_indices(len(of_learners), 1)
     return Pairs(
-        method,
-        source,
-        keeps,
-        target,
-        of_learners[0].loss,
-        learners,
-        first,
-        second,
-        estimate,
-        statistic,
-        p,
-        adjusted,
-        none,
-        none,
-        level,
-        note,
+        method=method,
+        source=source,
+        adjustment=keeps,
+        target=target,
+        unit=f"{of_learners[0].loss} loss",
+        learners=learners,
+        first=first,
+        second=second,
+        estimate=estimate,
+        statistic=statistic,
+        p_value=p,
+        adjusted=adjusted,
+        lower=none,
+        upper=none,
+        level=level,
+        note=note,
     )
 
 
@@ -270,10 +258,11 @@ def _require_two_sided(results: list[Any], name: str, sets: int | None) -> None:
 
 def max_t(
     losses: Blocks,
+    *,
     against: int | None = None,
     row: int | None = None,
-    level: float = 0.95,
     step_down: bool = True,
+    level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
     labels: Sequence[str] | None = None,
@@ -316,22 +305,22 @@ def max_t(
     adjusted = _step_down(t, drawn) if step_down else _tail(t, drawn.max(0))
     reach = critical * spread.standard_error
     return Pairs(
-        f"max-t test, {'step-down' if step_down else 'single step'}",
-        "Westfall & Young 1993; Romano & Wolf 2005",
-        f"family-wise error by {resamples} bootstrap draws, seed {seed}",
-        "the risks of these trained models",
-        table.unit,
-        table.learners,
-        first,
-        second,
-        spread.estimate,
-        spread.test()[0],
-        _tail(t, drawn),
-        adjusted,
-        spread.estimate - reach,
-        spread.estimate + reach,
-        level,
-        table.note,
+        method=f"max-t test, {'step-down' if step_down else 'single step'}",
+        source="Westfall & Young 1993; Romano & Wolf 2005",
+        adjustment=f"family-wise error by {resamples} bootstrap draws, seed {seed}",
+        target="the risks of these trained models",
+        unit=table.unit,
+        learners=table.learners,
+        first=first,
+        second=second,
+        estimate=spread.estimate,
+        statistic=spread.test()[0],
+        p_value=_tail(t, drawn),
+        adjusted=adjusted,
+        lower=spread.estimate - reach,
+        upper=spread.estimate + reach,
+        level=level,
+        note=table.note,
     )
 
 

@@ -17,17 +17,17 @@ from jaxgen.types.numbers import require_one_of
 
 
 def hold_out_t(
-    first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95, row: int | None = None
+    first: Losses, second: Losses, *, row: int | None = None, level: float = 0.95, alternative: str = "two-sided"
 ) -> Comparison:
     """The paired t-test over test cases (Larsen & Hansen 1995, test of the hold-out method).
 
-    The paper rejects if the mean over its standard error is below t_alpha, the lower fractile: that is the alternative
+    The paper rejects if the mean over its standard error is below t_alpha, the lower quantile: that is the alternative
     "less". The training set is taken as given: nothing is said about other training sets.
 
     Args:
       first, second: losses of two learners on one plan, with the losses of cases [*Q, R, N].
-      alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval, 0 < level < 1.
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
       row: the row whose n2 test cases are used; None for a plan of one row, or of several rows that are all tested on
         the same cases, whose losses are then averaged for each case.
     Returns:
@@ -48,7 +48,7 @@ def hold_out_t(
     return of_spread((*describe, _target(first, row)), first, second, independent(cases), alternative, level)
 
 
-def mcnemar(first: Losses, second: Losses, kind: str = "mid-p", row: int | None = None) -> Comparison:
+def mcnemar(first: Losses, second: Losses, *, kind: str = "mid-p", row: int | None = None) -> Comparison:
     """McNemar's test of two error rates on the same test cases (McNemar 1947; mid-p: Fagerland, Lydersen & Laake 2013).
 
     Of the m cases that one model alone gets wrong, each has probability 1/2 to be the second's under equal error
@@ -93,10 +93,11 @@ def mcnemar(first: Losses, second: Losses, kind: str = "mid-p", row: int | None 
 def permutation(
     first: Losses,
     second: Losses,
+    *,
+    row: int | None = None,
     alternative: str = "two-sided",
     resamples: int = 9999,
     seed: int = 0,
-    row: int | None = None,
 ) -> Comparison:
     """The permutation test of the mean difference over test cases, by random signs (Fisher 1935; SciPy's
     `permutation_test`).

@@ -14,7 +14,7 @@ _TWO_SIDED = ("mcnemar", "quasi_f")
 """Tests without an alternative and without an interval."""
 
 
-def recommend(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+def recommend(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The test that suits these losses and the weights of their plan; `note` says why.
 
     The plan is judged by its weights, whatever its name, so one of your own or of another tool is treated as what it
@@ -23,8 +23,8 @@ def recommend(first: Losses, second: Losses, alternative: str = "two-sided", lev
 
     Args:
       first, second: losses of two learners on one plan, [*Q, R].
-      alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval, 0 < level < 1.
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
     Returns:
       Comparison, each number [*Q].
     Raises:

@@ -6,19 +6,19 @@ from jaxtyping import Float
 
 from jaxgen.stats import methods
 from jaxgen.stats.checks import require_level
-from jaxgen.stats.compare.comparison import Comparison, difference, differences, of_estimate, of_test
+from jaxgen.stats.compare.comparison import Comparison, compared, difference, differences, of_estimate, of_test
 from jaxgen.stats.design import divisions, not_folds, overlap, ten_halves
 from jaxgen.stats.rows import every_case
-from jaxgen.stats.spread import dropped, joined
+from jaxgen.stats.spread import dropped
 from jaxgen.types import Losses, Plan
 from jaxgen.types.numbers import require_flag, require_number
-from jaxgen.types.result import Result
+from jaxgen.types.result import Result, described
 
 SAME_SIZE = "the mean difference over training sets of this size"
 HALF = "the mean difference over training sets of half the cases"
 
 
-def paired_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+def paired_t(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The t-test of Larsen & Hansen 1995, eq. 9: takes the R differences for independent.
 
     They are independent only where rows share neither training nor test cases. Otherwise the variance of their mean
@@ -26,8 +26,8 @@ def paired_t(first: Losses, second: Losses, alternative: str = "two-sided", leve
 
     Args:
       first, second: losses of two learners on one plan, [*Q, R].
-      alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval, 0 < level < 1.
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
     Returns:
       Comparison, each number [*Q]; `note` carries the warning.
     Raises:
@@ -44,7 +44,7 @@ def paired_t(first: Losses, second: Losses, alternative: str = "two-sided", leve
     return of_estimate(describe, first, second, methods.naive(change), alternative, level, note)
 
 
-def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+def corrected_t(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The corrected resampled t-test (Nadeau & Bengio 2003, "Inference for the generalization error").
 
     The variance of the mean of R differences is estimated by (1/R + n2/n1) S^2, with n2 test and n1 training cases a
@@ -53,8 +53,8 @@ def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", l
 
     Args:
       first, second: losses of two learners on one plan of random splits or (repeated) k-fold, [*Q, R].
-      alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval, 0 < level < 1.
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
     Returns:
       Comparison, each number [*Q].
     Raises:
@@ -67,7 +67,7 @@ def corrected_t(first: Losses, second: Losses, alternative: str = "two-sided", l
     return of_estimate(describe, first, second, methods.corrected(difference(first, second)), alternative, level)
 
 
-def bayesian_t(first: Losses, second: Losses, rope: float = 0.0, level: float = 0.95) -> Comparison:
+def bayesian_t(first: Losses, second: Losses, *, rope: float = 0.0, level: float = 0.95) -> Comparison:
     """The correlated Bayesian t-test (Corani & Benavoli 2015; Benavoli et al. 2017), with a region of practical
     equivalence.
 
@@ -97,22 +97,13 @@ def bayesian_t(first: Losses, second: Losses, rope: float = 0.0, level: float = 
         np.asarray(np.where(np.isnan(z), 0.0, tail)) for z, tail in ((low, law.cdf(low)), (high, law.sf(high)))
     )
     parts = {"P(left)": left, "P(rope)": np.asarray(np.clip(1 - left - right, 0, 1)), "P(right)": right}
-    lower, upper = spread.limits(level)
-    numbers = (
-        spread.estimate,
-        spread.standard_error,
-        float(spread.df),
-        spread.test()[0],
-        np.full(left.shape, np.nan),
-        lower,
-        upper,
-    )
     describe = ("correlated Bayesian t-test", "Corani & Benavoli 2015", SAME_SIZE)
-    note = joined(estimate.note, dropped(first))
-    return Comparison(*describe, first.learner, second.learner, *numbers, "two-sided", level, note, parts=parts)
+    limits = spread.limits(level)
+    tested = (spread.test()[0], np.full(left.shape, np.nan))
+    return compared(describe, first, second, spread, tested, limits, level=level, note=estimate.note, parts=parts)
 
 
-def k_fold_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+def k_fold_t(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The naive t-test over the folds of (repeated) cross-validation (Dietterich 1998), kept to show what it does.
 
     It takes the folds for independent. With one repeat its level can be somewhat too high (Dietterich 1998), with ten
@@ -120,8 +111,8 @@ def k_fold_t(first: Losses, second: Losses, alternative: str = "two-sided", leve
 
     Args:
       first, second: losses of two learners on one plan of r times k folds, [*Q, rk].
-      alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval, 0 < level < 1.
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
     Returns:
       Comparison, each number [*Q], rk - 1 degrees of freedom; `note` carries the warning.
     Raises:
@@ -142,7 +133,7 @@ def k_fold_t(first: Losses, second: Losses, alternative: str = "two-sided", leve
 
 
 def corrected_k_fold_t(
-    first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95
+    first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided"
 ) -> Comparison:
     """The corrected repeated k-fold test (Bouckaert & Frank 2004, "Evaluating the replicability of significance
     tests").
@@ -152,8 +143,8 @@ def corrected_k_fold_t(
 
     Args:
       first, second: losses of two learners on one plan of r times k folds, [*Q, rk].
-      alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval, 0 < level < 1.
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
     Returns:
       Comparison, each number [*Q].
     Raises:
@@ -165,7 +156,7 @@ def corrected_k_fold_t(
     return of_estimate(describe, first, second, methods.folds(difference(first, second)), alternative, level)
 
 
-def five_by_two_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+def five_by_two_t(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The 5x2 cross-validated t-test (Dietterich 1998): t = p_1^(1) / sqrt(sum_i s_i^2 / 5), 5 degrees of freedom.
 
     s_i^2 is the sum of squares of the two differences of repeat i about their mean. The numerator is the first half of
@@ -173,8 +164,8 @@ def five_by_two_t(first: Losses, second: Losses, alternative: str = "two-sided",
 
     Args:
       first, second: losses of two learners on one plan of `resample.five_by_two`, [*Q, 10].
-      alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval, 0 < level < 1.
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
     Returns:
       Comparison, each number [*Q]; the estimate is the numerator, the mean of all ten is in `parts`.
     Raises:
@@ -221,7 +212,7 @@ def five_by_two_f(first: Losses, second: Losses) -> Comparison:
     )
 
 
-def cv_clt(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+def cv_clt(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The test by the central limit theorem of cross-validation (Bayle, Bayle, Janson & Mackey 2020), with the
     all-pairs variance.
 
@@ -232,8 +223,8 @@ def cv_clt(first: Losses, second: Losses, alternative: str = "two-sided", level:
     Args:
       first, second: losses of two learners on one plan of k folds or leave-one-out, with the losses of cases [*Q, R,
         N].
-      alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval, 0 < level < 1.
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
     Returns:
       Comparison, each number [*Q].
     Raises:
@@ -257,7 +248,7 @@ def cv_clt(first: Losses, second: Losses, alternative: str = "two-sided", level:
 
 
 def nested_cross_validation(
-    first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95
+    first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided"
 ) -> Comparison:
     """The test by nested cross-validation of the difference (Bates, Hastie & Tibshirani 2024): the estimate, with its
     bias taken away, over the standard error of `interval.nested_cross_validation`, of the differences of case losses.
@@ -266,8 +257,8 @@ def nested_cross_validation(
 
     Args:
       first, second: losses of two learners on one plan of `resample.nested_pairs`, with the losses of cases [*Q, R, N].
-      alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval, 0 < level < 1.
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
     Returns:
       Comparison, each number [*Q], normal law; parts "bias", "mse" and "inflation".
     Raises:
@@ -280,14 +271,14 @@ def nested_cross_validation(
     return of_estimate(describe, first, second, estimate, alternative, level)
 
 
-def conservative_z(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+def conservative_z(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The conservative Z-test (Nadeau & Bengio 2003, "Inference for the generalization error"): the mean difference
     over splits of all data, with a variance from pairs of disjoint halves that is too large rather than too small.
 
     Args:
       first, second: losses of two learners on one plan of `resample.paired_halves`, [*Q, R].
-      alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval, 0 < level < 1.
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
     Returns:
       Comparison, each number [*Q], normal law.
     Raises:
@@ -299,14 +290,14 @@ def conservative_z(first: Losses, second: Losses, alternative: str = "two-sided"
     return of_estimate(describe, first, second, estimate, alternative, level)
 
 
-def grouped_t(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+def grouped_t(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The t-test of cases that come in groups: `interval.grouped` of the differences of case losses.
 
     Args:
       first, second: losses of two learners on one plan of (repeated) folds that divide no group, with the losses of
         cases [*Q, R, N]; groups are in the plan.
-      alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval, 0 < level < 1.
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
     Returns:
       Comparison, each number [*Q], with one degree of freedom less than groups.
     Raises:
@@ -319,7 +310,9 @@ def grouped_t(first: Losses, second: Losses, alternative: str = "two-sided", lev
     return of_estimate(describe, first, second, estimate, alternative, level)
 
 
-def corrected_score(first: Losses, second: Losses, alternative: str = "two-sided", level: float = 0.95) -> Comparison:
+def corrected_score(
+    first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided"
+) -> Comparison:
     """The corrected t-test of two error rates, whose variance is at least that of disagreements that are independent.
 
     Of cases on which one learner alone errs, a share q of all tested, each is as likely to be the second's if the rates
@@ -330,8 +323,8 @@ def corrected_score(first: Losses, second: Losses, alternative: str = "two-sided
     Args:
       first, second: losses of two learners on one plan of random splits or (repeated) folds, 0 or 1 for every tested
         case, with the losses of cases [*Q, R, N].
-      alternative: "two-sided", "greater" (the second has the greater error) or "less".
       level: confidence level of the interval, 0 < level < 1.
+      alternative: "two-sided", "greater" (the second has the greater error) or "less".
     Returns:
       Comparison, each number [*Q]; part "disagreements" is q.
     Raises:
@@ -356,7 +349,7 @@ def corrected_score(first: Losses, second: Losses, alternative: str = "two-sided
     return of_estimate(describe, first, second, estimate, alternative, level)
 
 
-def probability_greater(first: Losses, second: Losses, paired: bool = True) -> Float[np.ndarray, "*Q"]:
+def probability_greater(first: Losses, second: Losses, *, paired: bool = True) -> Float[np.ndarray, "*Q"]:
     """Prob(G2 > G1), estimated from the resamplings; ties count one half (Larsen & Hansen 1995, "Numerical examples").
 
     Args:
@@ -379,7 +372,7 @@ def probability_greater(first: Losses, second: Losses, paired: bool = True) -> F
     return np.asarray((ranks.sum(-1) - r * (r + 1) / 2) / r**2)
 
 
-def probability_interval(first: Losses, second: Losses, level: float = 0.95) -> Result:
+def probability_interval(first: Losses, second: Losses, *, level: float = 0.95) -> Result:
     """Prob(G2 > G1) on the same split, with Wilson's interval for having drawn R splits and not all (Larsen & Hansen
     1995; Wilson 1927).
 
@@ -411,20 +404,18 @@ def probability_interval(first: Losses, second: Losses, level: float = 0.95) -> 
         "it says nothing about other data"
     )
     unit = f"Prob(G of {second.learner} > G of {first.learner})"
-    error, df = np.asarray(np.sqrt(p * (1 - p) / r)), np.full(p.shape, np.inf)
-    lower, upper = np.asarray(np.clip(centre - reach, 0, 1)), np.asarray(np.clip(centre + reach, 0, 1))
-    return Result(
+    return described(
         "share of splits, Wilson's interval",
         "Larsen & Hansen 1995; Wilson 1927",
         target,
         unit,
         "",
         p,
-        error,
-        df,
-        lower,
-        upper,
-        level,
+        np.sqrt(p * (1 - p) / r),
+        np.inf,
+        np.clip(centre - reach, 0, 1),
+        np.clip(centre + reach, 0, 1),
+        level=level,
         note=dropped(first),
     )
 

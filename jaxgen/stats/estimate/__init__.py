@@ -12,7 +12,7 @@ from jaxgen.stats.estimate.estimator_error import (
     unconditional_error,
 )
 from jaxgen.stats.estimate.learning_curve import Curve, inverse_curve, l_alpha, l_alpha_beta, l_beta, power_curve
-from jaxgen.stats.estimate.prediction_error import apparent, cross_validation, fractile, hold_out
+from jaxgen.stats.estimate.prediction_error import apparent, cross_validation, hold_out, quantile
 from jaxgen.stats.estimate.resampled import (
     Mixed,
     bootstrap,
@@ -42,7 +42,6 @@ __all__ = [
     "empirical_fraction",
     "error_632",
     "error_632_plus",
-    "fractile",
     "hold_out",
     "inverse_curve",
     "jackknife",
@@ -54,6 +53,7 @@ __all__ = [
     "optimal_fraction",
     "out_of_bag",
     "power_curve",
+    "quantile",
     "row_losses",
     "split_train",
     "subsampling",

@@ -12,20 +12,23 @@ from jaxtyping import Float, Int
 from jaxgen import loss as losses_of_cases
 from jaxgen.stats.checks import as_numbers, require_losses
 from jaxgen.stats.rows import every_case
-from jaxgen.stats.spread import Spread, as_result
+from jaxgen.stats.spread import Spread, as_result, joined
 from jaxgen.types import Loss, Losses
 from jaxgen.types.numbers import first_line, require_one_of, shown
 from jaxgen.types.result import Result
 
+MOST = 0.5
+"""Share of an error beyond which the row that it comes from is named."""
 PAIRS = 2**20
 """Numbers held at once where a loss is averaged over all pairs."""
 
 
 def out_of_bag(
     losses: Losses,
+    *,
     pooling: str = "cases",
-    level: float = 0.95,
     standard_error: str = "corrected",
+    level: float = 0.95,
     alternative: str = "two-sided",
 ) -> Result:
     """The error on the cases that a bootstrap sample lacks, Err(1) of Efron & Tibshirani 1997 ("Improvements on
@@ -66,9 +69,10 @@ def out_of_bag(
 def error_632(
     losses: Losses,
     full: Losses,
+    *,
     pooling: str = "cases",
-    level: float = 0.95,
     standard_error: str = "corrected",
+    level: float = 0.95,
     alternative: str = "two-sided",
 ) -> Result:
     """The .632 estimator: 0.368 times the apparent error plus 0.632 times the out-of-bag error (Efron 1983; Varfis &
@@ -97,18 +101,21 @@ def error_632_plus(
     losses: Losses,
     full: Losses,
     no_information: Float[np.ndarray, "*Q"] | float,
+    *,
     pooling: str = "cases",
-    level: float = 0.95,
     standard_error: str = "corrected",
+    level: float = 0.95,
     alternative: str = "two-sided",
 ) -> Result:
     """The .632+ estimator, whose weight grows from 0.632 to 1 with overfitting (Efron & Tibshirani 1997).
 
     With the no-information rate gamma, Err' = min(Err(1), gamma) and the relative overfitting rate r = (Err' -
-    apparent) / (gamma - apparent), 0 unless both are above the apparent error, the weight is w = 0.632 / (1 - 0.368 r)
-    and the estimate (1 - w) apparent + w Err', at most gamma where there is overfitting; programs that keep Err(1) in
-    the part of weight 0.632 exceed gamma with it. The standard error is that of the out-of-bag error times the ratio
-    of the two estimates, a rule of thumb of the authors.
+    apparent) / (gamma - apparent), 0 unless both are above the apparent error, the estimate is .632 + (Err' -
+    apparent) 0.368 0.632 r / (1 - 0.368 r), eqs. 28, 31 and 32 of the paper as R's ipred and others have them. That is
+    (1 - w) apparent + w Err(1) with the weight w = 0.632 / (1 - 0.368 r), unless Err(1) exceeds gamma: the part .632
+    keeps Err(1) then, so that the estimate exceeds gamma. The part "limited" has Err' there too, (1 - w) apparent +
+    w Err', which is at most gamma where there is overfitting. The standard error is that of the out-of-bag error times
+    the ratio of the two estimates, a rule of thumb of the authors.
 
     Args:
       losses: of a plan of `resample.bootstrap`, [*Q, R], with the losses of all cases.
@@ -116,8 +123,8 @@ def error_632_plus(
       no_information: gamma, [*Q] or a number, of `no_information_rate` for the full fit; 0.5 if the loss is 1 - AUC.
       pooling, level, standard_error, alternative: as for `out_of_bag`.
     Returns:
-      Result, each number [*Q]; parts "apparent", "out_of_bag", "no_information", "overfitting" (r), "weight" (w) and
-      "monte_carlo_share".
+      Result, each number [*Q]; parts "apparent", "out_of_bag", "no_information", "overfitting" (r), "weight" (w),
+      "limited" and "monte_carlo_share". A note says where Err(1) exceeds gamma.
     Raises:
       ValueError: as `out_of_bag`; `full` does not belong to the losses; or a no-information rate that is not finite or
         not one number per data set.
@@ -135,17 +142,21 @@ def error_632_plus(
     overfits = (bounded > apparent) & (gamma > apparent)
     overfitting = np.asarray(np.where(overfits, (bounded - apparent) / np.where(overfits, gamma - apparent, 1), 0.0))
     weight = np.asarray(0.632 / (1 - 0.368 * overfitting))
-    estimate = np.asarray((1 - weight) * apparent + weight * bounded)
+    limited = np.asarray((1 - weight) * apparent + weight * bounded)
+    estimate = np.asarray(limited + 0.632 * (outside.error - bounded))
+    beyond = int((outside.error > gamma).sum())
     parts = {
         "apparent": apparent,
         "out_of_bag": outside.error,
         "no_information": gamma,
         "overfitting": overfitting,
         "weight": weight,
+        "limited": limited,
     }
-    return _result(
-        (".632+ estimate", "Efron & Tibshirani 1997", "ER"), losses, outside, estimate, parts, level, alternative
-    )
+    where = f" in {beyond} of {gamma.size} data sets" * gamma.ndim
+    note = f"the out-of-bag error exceeds the no-information rate{where}, so the learner does worse than chance there"
+    describe = (".632+ estimate", "Efron & Tibshirani 1997", "ER")
+    return _result(describe, losses, outside, estimate, parts, level, alternative, note if beyond else "")
 
 
 def no_information_rate(
@@ -222,13 +233,15 @@ def apparent_error(losses: Losses, full: Losses) -> Float[np.ndarray, "*Q"]:
 
 
 class _OutOfBag(NamedTuple):
-    """Out-of-bag error, its squared standard error (not above 0 where noise exceeds it), and the share of noise in it,
-    each [*Q].
+    """Out-of-bag error, its squared standard error (not above 0 where noise exceeds it), the share of noise in it, and
+    the row that contributes most to the error with its share of it, each [*Q].
     """
 
     error: Float[np.ndarray, "*Q"]
     variance: Float[np.ndarray, "*Q"]
     noise_share: Float[np.ndarray, "*Q"]
+    heaviest: Int[np.ndarray, "*Q"]
+    weight_of_it: Float[np.ndarray, "*Q"]
 
 
 def _out_of_bag(losses: Losses, pooling: str, standard_error: str) -> _OutOfBag:
@@ -249,8 +262,8 @@ def _out_of_bag(losses: Losses, pooling: str, standard_error: str) -> _OutOfBag:
 
 def _of_one_set(
     counts: Float[np.ndarray, "R N"], values: Float[np.ndarray, "R N"], pooling: str, standard_error: str
-) -> tuple[float, float, float]:
-    """Error, squared standard error and share of noise for one data set.
+) -> tuple[float, float, float, int, float]:
+    """Error, squared standard error, share of noise, the row that contributes most and its share, for one data set.
 
     In the symbols of Efron & Tibshirani 1997: N_bi are the counts, I_bi is `out`, E_i is `cases`, Err(1) is `error`,
     q_b is the mean over i of I_bi L_bi, and D_i is the derivative of Err(1) by the weight of case i.
@@ -272,11 +285,15 @@ def _of_one_set(
     noise = float(np.sum((centred - centred.mean()) ** 2 @ deviation**2 / times**2))
     if np.ptp(values[out_of_bag]) == 0:  # rounding would leave a little
         together = noise = 0.0
+    by_row = np.abs((tested / times).sum(1))
+    heaviest = int(by_row.argmax())
     variance = sum_of_squares(tested.mean(1)) if standard_error == "raw" else together - noise
     return (
         float(error if pooling == "cases" else tested.sum() / times.sum()),
         variance,
         noise / together if together else 0.0,
+        heaviest,
+        float(by_row[heaviest] / by_row.sum()) if by_row.any() else 0.0,
     )
 
 
@@ -288,22 +305,33 @@ def _result(
     parts: dict,
     level: float,
     alternative: str,
+    note: str = "",
 ) -> Result:
     """The estimate with the standard error of the out-of-bag error, scaled by the ratio of the two."""
     hidden = (outside.variance <= 0) & (outside.noise_share > 0)
     ratio = np.where(outside.error == 0, 0.0, estimate / np.where(outside.error == 0, 1.0, outside.error))
     error = np.asarray(np.where(hidden, np.nan, np.abs(ratio) * np.sqrt(np.maximum(outside.variance, 0))))
     where = f" in {int(hidden.sum())} of {hidden.size} data sets" if hidden.ndim else ""
-    note = (
-        f"the Monte Carlo error of {losses.resamples} resamples hides the standard error{where}; ask for more resamples"
-        if hidden.any()
-        else ""
-    )
+    noisy = f"the Monte Carlo error of {losses.resamples} resamples hides the standard error{where}"
+    note = joined(note, _one_row(outside), f"{noisy}; ask for more resamples" if hidden.any() else "")
     spread = Spread(estimate, error, np.inf)
-    result = as_result(
-        spread, describe, losses, level, alternative, note, parts | {"monte_carlo_share": outside.noise_share}
-    )
+    parts = parts | {"monte_carlo_share": outside.noise_share}
+    result = as_result(spread, describe, losses, level, alternative, note, parts)
     return replace(result, lower=np.where(hidden, np.nan, result.lower), upper=np.where(hidden, np.nan, result.upper))
+
+
+def _one_row(outside: _OutOfBag) -> str:
+    """What to say where one row makes up most of the error; empty if none does."""
+    share = np.ravel(outside.weight_of_it)
+    if share.max() <= MOST:
+        return ""
+    worst = int(share.argmax())
+    where = f" of data set {worst}" * np.ndim(outside.error)
+    row = int(np.ravel(outside.heaviest)[worst])
+    return (
+        f"row {row}{where} alone makes up {share[worst]:.2%} of the out-of-bag error: its training went wrong, or a "
+        "case is far from all others; look at losses.g"
+    )
 
 
 def _require_bootstrap(losses: Losses) -> Float[np.ndarray, "*Q R N"]:

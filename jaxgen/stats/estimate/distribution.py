@@ -85,7 +85,7 @@ class Summary:
         )
 
 
-def trimmed_average(g: Rows, cut: float = 0.05, normalised: bool = True) -> Float[np.ndarray, "*Q"]:
+def trimmed_average(g: Rows, *, cut: float = 0.05, normalised: bool = True) -> Float[np.ndarray, "*Q"]:
     """Average without the lowest and highest shares (Larsen & Hansen 1995, tavr).
 
     The integral printed in the paper is no average until it is divided by the share that it covers, 0.90.
@@ -190,7 +190,7 @@ class BoxCox:
         return f"Box-Cox transform of {self.shift:g} + G; {medians}\n{table}"
 
 
-def box_cox(g: Rows, lam: float | None = None, shift: float = 1.0) -> BoxCox:
+def box_cox(g: Rows, *, lam: float | None = None, shift: float = 1.0) -> BoxCox:
     """Measures of ((shift + G)^lam - 1) / lam, log(shift + G) for lam = 0 (Box & Cox 1964, "An analysis of
     transformations").
 
@@ -268,7 +268,7 @@ class Ecdf:
         """Lower and upper limit of the function at `values`, each [R]."""
         return np.clip(self.probability - self.half_width, 0, 1), np.clip(self.probability + self.half_width, 0, 1)
 
-    def fractile(self, p: float) -> Float[np.ndarray, "*Q"]:
+    def quantile(self, p: float) -> Float[np.ndarray, "*Q"]:
         """The smallest value that a share p of the values does not exceed, [*Q].
 
         Raises:
@@ -279,8 +279,8 @@ class Ecdf:
             ..., np.searchsorted(self.probability, p)
         ]  # np.quantile is one value off where R * (k / R) rounds up
 
-    def fractile_interval(self, p: float) -> tuple[Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
-        """Interval of the fractile that follows from the band, each limit [*Q]; infinite where the band does not reach.
+    def quantile_interval(self, p: float) -> tuple[Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
+        """Interval of the quantile that follows from the band, each limit [*Q]; infinite where the band does not reach.
 
         Raises:
           ValueError: p is not within 0 and 1.
@@ -288,10 +288,10 @@ class Ecdf:
         _require_share(p)
         low, high = p - self.half_width, p + self.half_width
         below, above = (np.full(self.values.shape[:-1], limit) for limit in (-np.inf, np.inf))
-        return self.fractile(low) if low > 0 else below, self.fractile(high) if high < 1 else above
+        return self.quantile(low) if low > 0 else below, self.quantile(high) if high < 1 else above
 
 
-def ecdf(g: Rows, level: float = 0.95) -> Ecdf:
+def ecdf(g: Rows, *, level: float = 0.95) -> Ecdf:
     """Empirical generalization error distribution (Larsen & Hansen 1995, eq. 8) with a confidence band.
 
     Args:
@@ -309,7 +309,7 @@ def ecdf(g: Rows, level: float = 0.95) -> Ecdf:
 
 
 def _require_share(p: float) -> None:
-    require_number("p", p, least=0, most=1, advice="give 0.95 for the 95 % fractile")
+    require_number("p", p, least=0, most=1, advice="give 0.95 for the 95 % quantile")
 
 
 def _values(g: Rows) -> Float[np.ndarray, "*Q R"]:

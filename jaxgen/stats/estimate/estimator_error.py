@@ -15,13 +15,13 @@ from jaxgen.stats.estimate.learning_curve import one_kind
 from jaxgen.stats.rows import every_case, within
 from jaxgen.types import Losses
 from jaxgen.types.numbers import require, require_number, require_one_of
-from jaxgen.types.result import Result, point
+from jaxgen.types.result import Finding, Result, described
 
 MOST_CASES = 10**7
 """For which the exact form of the optimal fraction tries every training size at once."""
 
 
-def optimal_fraction(n: int, p: int, kurtosis: float = 3.0, form: str = "asymptotic") -> float:
+def optimal_fraction(n: int, p: int, *, kurtosis: float = 3.0, form: str = "asymptotic") -> float:
     """The fraction to leave out for which a hold-out estimate has the least mean squared error, for least squares
     (Larsen & Hansen 1995, eq. 6).
 
@@ -71,12 +71,11 @@ def optimal_fraction(n: int, p: int, kurtosis: float = 3.0, form: str = "asympto
     return float(1 - train / n)
 
 
-@dataclass(frozen=True, eq=False)
-class Fractions:
-    """What `empirical_fraction` returns.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fractions(Finding):
+    """What `empirical_fraction` returns; errors are in the square of the unit.
 
     Attributes:
-      unit: the loss; errors are in its square.
       learner: the learner, as code that recreates it.
       fractions: left out, [S], in rising order.
       mean_square_error: of the hold-out estimate at each, [*Q, S].
@@ -84,7 +83,6 @@ class Fractions:
         about other data.
     """
 
-    unit: str
     learner: str
     fractions: Float[np.ndarray, " S"]
     mean_square_error: Float[np.ndarray, "*Q S"]
@@ -107,14 +105,16 @@ class Fractions:
         }
         return pd.DataFrame(columns).assign(unit=self.unit, learner=self.learner)
 
-    def __str__(self) -> str:
+    def subject(self) -> str:
+        """The loss, and of which learner."""
+        return f"{self.unit} of {self.learner}"
+
+    def lines(self) -> list[str]:
+        """The best fraction and the errors at each; of several data sets their medians."""
         several = f", median of {len(self.best)} data sets" if np.ndim(self.best) else ""
         best = f"best fraction to leave out {float(np.median(self.best)):.4g}{several}"
         frame = self.to_frame().groupby("fraction")[["mean_square_error", "monte_carlo_error"]].median()
-        return (
-            "Hold-out estimates (Larsen & Hansen 1995, eq. 6): "
-            f"{self.unit} of {self.learner}\n  {best}\n{frame.map('{:.4g}'.format).to_string()}"
-        )
+        return [best, *frame.map("{:.4g}".format).to_string().split("\n")]
 
 
 def empirical_fraction(losses: Sequence[Losses]) -> Fractions:
@@ -150,7 +150,14 @@ def empirical_fraction(losses: Sequence[Losses]) -> Fractions:
     fractions = np.array([of_fraction.plan.test_sizes.mean() / of_fraction.plan.n for of_fraction in rising])
     first = rising[0]
     return Fractions(
-        f"{first.loss} loss", first.learner, fractions, np.stack(errors, axis=-1), np.stack(noises, axis=-1)
+        method="mean squared error of hold-out estimates",
+        source="Larsen & Hansen 1995, eq. 6",
+        target="the hold-out estimate of the error of the model that its split trains",
+        unit=f"{first.loss} loss",
+        learner=first.learner,
+        fractions=fractions,
+        mean_square_error=np.stack(errors, axis=-1),
+        monte_carlo_error=np.stack(noises, axis=-1),
     )
 
 
@@ -218,7 +225,7 @@ def _mean_square(
     parts = {"bias": bias, "bias_error": bias_error, "squared_bias": bias**2, "variance": differences.var()}
     parts = {name: np.asarray(value, np.float64) for name, value in parts.items()}
     error = np.asarray(squares.std(ddof=1) / np.sqrt(len(squares)))
-    return point(
+    return described(
         method,
         f"Varfis & Corleto 1994, {equation}",
         target,

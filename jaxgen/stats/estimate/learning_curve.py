@@ -15,7 +15,7 @@ from jaxgen.stats.rows import every_case, tested
 from jaxgen.stats.spread import Spread, dropped, joined
 from jaxgen.types import Losses
 from jaxgen.types.numbers import require_number, require_one_of
-from jaxgen.types.result import Result
+from jaxgen.types.result import Finding, Result, described
 
 LEAST, MOST = 0.05, 5.0
 """Limits of the exponent of a power law."""
@@ -25,7 +25,7 @@ HIDDEN = (
 )
 
 
-def l_alpha(losses: Losses, full: Losses, level: float = 0.95, standard_error: str = "jackknife") -> Result:
+def l_alpha(losses: Losses, full: Losses, *, standard_error: str = "jackknife", level: float = 0.95) -> Result:
     """L_alpha = L_kN + A_kN - A: the limit of the learning curve from subsets of kN cases, the rest from the apparent
     error A (Varfis & Corleto 1994, eq. 10).
 
@@ -50,7 +50,7 @@ def l_alpha(losses: Losses, full: Losses, level: float = 0.95, standard_error: s
     return _varfis_corleto("L_alpha", "eq. 10", losses, full, lambda k: (1.0, 1.0, -1.0), level, standard_error)
 
 
-def l_beta(losses: Losses, full: Losses, level: float = 0.95, standard_error: str = "jackknife") -> Result:
+def l_beta(losses: Losses, full: Losses, *, standard_error: str = "jackknife", level: float = 0.95) -> Result:
     """L_beta = A + k (L_kN - A_kN): the apparent error and the slope of the learning curve from subsets of kN cases
     (Varfis & Corleto 1994, eq. 11).
 
@@ -66,7 +66,7 @@ def l_beta(losses: Losses, full: Losses, level: float = 0.95, standard_error: st
     return _varfis_corleto("L_beta", "eq. 11", losses, full, lambda k: (k, -k, 1.0), level, standard_error)
 
 
-def l_alpha_beta(losses: Losses, level: float = 0.95, standard_error: str = "jackknife") -> Result:
+def l_alpha_beta(losses: Losses, *, standard_error: str = "jackknife", level: float = 0.95) -> Result:
     """L_alpha_beta = ((1 - k) A_kN + (1 + k) L_kN) / 2: the learning curve from subsets of kN cases alone (Varfis &
     Corleto 1994, eq. 12).
 
@@ -122,14 +122,11 @@ def _varfis_corleto(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Curve:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Curve(Finding):
     """Error against the number of training cases: a law fitted to S sizes.
 
     Attributes:
-      method: name of the law.
-      source: where it was published.
-      unit: the loss.
       learner: the learner, as code that recreates it.
       cases: all cases N of the data, which the curve is meant to reach.
       sizes: training cases, [S].
@@ -138,12 +135,8 @@ class Curve:
       parameters: of the law error = a + b n^-c, [*Q, 3]: a, b, c; c = 1 for `inverse_curve`.
       covariance: of the parameters, [*Q, 3, 3]; errors at different sizes are correlated, since they have cases in
         common, and it allows for that.
-      note: what to beware of; empty if nothing.
     """
 
-    method: str
-    source: str
-    unit: str
     learner: str
     cases: int
     sizes: Float[np.ndarray, " S"]
@@ -151,9 +144,8 @@ class Curve:
     standard_error: Float[np.ndarray, "*Q S"]
     parameters: Float[np.ndarray, "*Q 3"]
     covariance: Float[np.ndarray, "*Q 3 3"]
-    note: str = ""
 
-    def at(self, n: float | None = None, level: float = 0.95) -> Result:
+    def at(self, n: float | None = None, *, level: float = 0.95) -> Result:
         """Expected error of a model trained on n cases, with its interval by the normal law: Result, each number [*Q].
 
         Args:
@@ -197,24 +189,26 @@ class Curve:
         fitted = {name: np.atleast_2d(self.parameters)[sets.ravel(), i] for i, name in enumerate("abc")}
         return pd.DataFrame(columns | fitted).assign(method=self.method, unit=self.unit, learner=self.learner)
 
-    def __str__(self) -> str:
-        head = f"{self.method} ({self.source}): {self.unit} of {self.learner}"
+    def subject(self) -> str:
+        """The loss, and of which learner."""
+        return f"{self.unit} of {self.learner}"
+
+    def lines(self) -> list[str]:
+        """The error at each size and the law; of several data sets how many there are."""
         if self.error.ndim > 1:
-            body = [
+            return [
                 f"{len(self.error)} data sets at {len(self.sizes)} sizes, {self.sizes.min():g} to "
                 f"{self.sizes.max():g} training cases"
             ]
-        else:
-            body = [
-                f"n = {size:g}: {error:.5g}, standard error {spread:.3g}"
-                for size, error, spread in zip(self.sizes, self.error, self.standard_error, strict=True)
-            ]
-            a, b, c = self.parameters
-            body += [f"error = {a:.5g} + {b:.5g} n^-{c:.4g}"]
-        return "\n  ".join([head, *body, *([f"note: {self.note}"] if self.note else [])])
+        measured = zip(self.sizes, self.error, self.standard_error, strict=True)
+        a, b, c = self.parameters
+        return [
+            *(f"n = {size:g}: {error:.5g}, standard error {spread:.3g}" for size, error, spread in measured),
+            f"error = {a:.5g} + {b:.5g} n^-{c:.4g}",
+        ]
 
 
-def inverse_curve(losses: Sequence[Losses], standard_error: str = "jackknife") -> Curve:
+def inverse_curve(losses: Sequence[Losses], *, standard_error: str = "jackknife") -> Curve:
     """The law error = a + b/n through the errors at two or more training sizes (Amari 1993; Varfis & Corleto 1994, eq.
     8), by weighted least squares.
 
@@ -240,7 +234,7 @@ def inverse_curve(losses: Sequence[Losses], standard_error: str = "jackknife") -
     return _curve("learning curve a + b/n", "Amari 1993", losses, points, fit, free=2)
 
 
-def power_curve(losses: Sequence[Losses], standard_error: str = "jackknife") -> Curve:
+def power_curve(losses: Sequence[Losses], *, standard_error: str = "jackknife") -> Curve:
     """The law error = a + b n^-c through the errors at three or more training sizes (Cortes, Jackel, Solla, Vapnik &
     Denker 1994), by weighted least squares.
 
@@ -306,17 +300,18 @@ def _curve(method: str, source: str, losses: Sequence[Losses], points: "_Points"
     parameters, covariance = np.reshape(parameters, (*shape, 3)), covariance.reshape(*shape, 3, 3)
     first, note = losses[0], joined(note, *(dropped(of_size) for of_size in losses))
     return Curve(
-        method,
-        source,
-        f"{first.loss} loss",
-        first.learner,
-        first.plan.n,
-        points.sizes,
-        points.error,
-        spread,
-        parameters,
-        covariance,
-        note,
+        method=method,
+        source=source,
+        target="ER at any number of training cases",
+        unit=f"{first.loss} loss",
+        note=note,
+        learner=first.learner,
+        cases=first.plan.n,
+        sizes=points.sizes,
+        error=points.error,
+        standard_error=spread,
+        parameters=parameters,
+        covariance=covariance,
     )
 
 
@@ -510,20 +505,6 @@ def _interval(
     estimate, error = np.asarray(estimate, np.float64), np.asarray(np.sqrt(np.where(hidden, np.nan, variance)))
     lower, upper = Spread(estimate, error, np.inf).limits(level)
     note = joined(note, HIDDEN if hidden.any() else "")
-    method, source, target = describe
-    parts = {name: np.asarray(value, np.float64) for name, value in parts.items()}
-    return Result(
-        method,
-        source,
-        target,
-        unit,
-        learner,
-        estimate,
-        error,
-        np.full(estimate.shape, np.inf),
-        lower,
-        upper,
-        level,
-        parts,
-        note,
+    return described(
+        *describe, unit, learner, estimate, error, np.inf, lower, upper, level=level, parts=parts, note=note
     )

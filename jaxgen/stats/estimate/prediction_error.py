@@ -1,5 +1,5 @@
 """Estimates of the prediction error from the losses of one learner: apparent, hold-out, cross-validation, and
-fractiles of p(G).
+quantiles of p(G).
 
 Each returns a `Result` that names what it is about. Intervals with a level that holds are another matter: these
 estimates have standard errors at most.
@@ -14,7 +14,7 @@ from jaxgen.stats.estimate.distribution import ecdf
 from jaxgen.stats.rows import held_out, span, tested, within
 from jaxgen.stats.spread import all_pairs, dropped, joined
 from jaxgen.types import Losses
-from jaxgen.types.result import Result, point
+from jaxgen.types.result import Result, described
 
 
 def apparent(losses: Losses) -> Result:
@@ -34,7 +34,7 @@ def apparent(losses: Losses) -> Result:
         "the cases were trained on, so this is below the error on new cases where the learner fits "
         "its training cases closely"
     )
-    return point(
+    return described(
         "apparent error",
         "Efron 1983",
         "the loss on the training cases",
@@ -74,7 +74,7 @@ def hold_out(losses: Losses) -> Result:
         "" if rows == 1 else "the standard error is that of a single hold-out, an upper limit for the mean of several"
     )
     describe = ("hold-out", "Larsen & Hansen 1995, eq. 7", target, f"{losses.loss} loss", losses.learner)
-    return point(
+    return described(
         *describe,
         np.asarray(losses.g.mean(-1), np.float64),
         np.asarray(np.sqrt((variance / plan.test_sizes).mean(-1))),
@@ -123,7 +123,7 @@ def cross_validation(losses: Losses) -> Result:
         "it is none for ER or for R, for which it is too small where the learner is unstable or N "
         "small"
     )
-    return point(
+    return described(
         f"{name} cross-validation" + (f", {repeats} repeats" if repeats > 1 else ""),
         "Stone 1974; standard error: Bayle et al. 2020",
         "the k-fold test error",
@@ -136,8 +136,8 @@ def cross_validation(losses: Losses) -> Result:
     )
 
 
-def fractile(losses: Losses, p: float, level: float = 0.95) -> Result:
-    """A fractile of p(G) over the splits, with an interval from order statistics that holds for any p(G) (Conover
+def quantile(losses: Losses, p: float, *, level: float = 0.95) -> Result:
+    """A quantile of p(G) over the splits, with an interval from order statistics that holds for any p(G) (Conover
     1999, "Practical nonparametric statistics", 3.2).
 
     The estimate is the smallest G that a share p of the rows does not exceed. Of the R sorted values the l-th and the
@@ -158,14 +158,14 @@ def fractile(losses: Losses, p: float, level: float = 0.95) -> Result:
     require_losses(losses)
     require_level(level)
     function = ecdf(losses)
-    estimate, r = function.fractile(p), losses.resamples
+    estimate, r = function.quantile(p), losses.resamples
     law = scipy.stats.binom(r, p)
     low, high = int(law.ppf((1 - level) / 2)), int(law.isf((1 - level) / 2)) + 1
     bounded = np.concatenate(
         [np.full((*estimate.shape, 1), -np.inf), function.values, np.full((*estimate.shape, 1), np.inf)], axis=-1
     )
     coverage = law.cdf(high - 1) - law.cdf(low - 1)
-    parts = {name: np.full(estimate.shape, float(value)) for name, value in {"p": p, "coverage": coverage}.items()}
+    parts = {name: np.full(estimate.shape, value) for name, value in {"p": p, "coverage": coverage}.items()}
     note = (
         "the rows belong to one design and depend on one another, so the level is approximate; "
         "use leave_out or bootstrap"
@@ -173,20 +173,17 @@ def fractile(losses: Losses, p: float, level: float = 0.95) -> Result:
         else ""
     )
     note = joined(note, dropped(losses))
-    none = np.full(estimate.shape, np.nan)
-    target = "a fractile of p(G) over all splits of these data; other data are not covered"
-    return Result(
-        f"{p:.4g} fractile",
+    target = "a quantile of p(G) over all splits of these data; other data are not covered"
+    return described(
+        f"{p:.4g} quantile",
         "Conover 1999",
         target,
         f"{losses.loss} loss",
         losses.learner,
-        np.asarray(estimate),
-        none,
-        none,
-        bounded[..., low],
-        bounded[..., high],
-        level,
-        parts,
-        note,
+        estimate,
+        lower=bounded[..., low],
+        upper=bounded[..., high],
+        level=level,
+        parts=parts,
+        note=note,
     )

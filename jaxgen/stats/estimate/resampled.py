@@ -21,7 +21,7 @@ from jaxgen.stats.rows import cases_of_row, require_held_out
 from jaxgen.stats.spread import bootstrapped, dropped, joined
 from jaxgen.types import Losses
 from jaxgen.types.numbers import first_line, require, shown
-from jaxgen.types.result import Result, point
+from jaxgen.types.result import Result, described
 
 Statistic = Callable[..., Any]
 TUTORIAL = "Michelucci & Venturini 2021"
@@ -30,10 +30,11 @@ POPULATION = "the value that the statistic has for the population of the cases"
 
 def bootstrap(
     values: Float[np.ndarray, "*Q N"],
-    seed: int,
+    *,
     statistic: Statistic = np.mean,
-    resamples: int = 10_000,
     level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
 ) -> Result:
     """Bootstrap of an estimator: it is computed again on N of the N values, drawn with replacement (Algorithm 1; Efron
     1979).
@@ -49,7 +50,7 @@ def bootstrap(
       level: share of the replicates between the limits, 0 < level < 1.
     Returns:
       Result, [*Q]: the estimate from the values themselves, the standard deviation of the replicates as its standard
-      error, their fractiles as limits (percentile interval), and the part "average", that of the replicates.
+      error, their quantiles as limits (percentile interval), and the part "average", that of the replicates.
     Raises:
       ValueError: fewer than 2 values, one that is not finite, a statistic that fails or does not take the values along
         an axis, a negative seed, fewer than 2 resamples, or a level out of range.
@@ -59,22 +60,19 @@ def bootstrap(
     require_draws(resamples, seed, 2, max(1, values[..., 0].size))
     require_level(level)
     drawn = bootstrapped(values, statistic, "percentile", resamples, seed, level)
-    none, interval = np.full(values.shape[:-1], np.nan), drawn.confidence_interval
-    numbers = [
-        np.asarray(number, np.float64)
-        for number in (statistic(values, axis=-1), drawn.standard_error, none, interval.low, interval.high)
-    ]
-    parts = {"average": np.asarray(drawn.bootstrap_distribution.mean(-1), np.float64)}
-    return Result("bootstrap", "Efron 1979", POPULATION, _name(statistic), "", *numbers, level=level, parts=parts)
+    numbers = (statistic(values, axis=-1), drawn.standard_error, np.nan, *drawn.confidence_interval)
+    parts = {"average": drawn.bootstrap_distribution.mean(-1)}
+    return described("bootstrap", "Efron 1979", POPULATION, _name(statistic), "", *numbers, level=level, parts=parts)
 
 
 def bootstrap_test_cases(
     losses: Losses,
-    seed: int,
+    *,
     row: int = 0,
     statistic: Statistic = np.mean,
-    resamples: int = 10_000,
     level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
 ) -> Result:
     """Bootstrap of the test set of one trained model: its test cases are drawn again, and nothing is trained again
     (Algorithm 5).
@@ -93,7 +91,8 @@ def bootstrap_test_cases(
       TypeError: no losses, or a statistic that is no function.
     """
     require_losses(losses)
-    results = [bootstrap(row_losses(of_set, row), seed, statistic, resamples, level) for of_set in _sets(losses)]
+    settings: dict[str, Any] = {"statistic": statistic, "level": level, "resamples": resamples, "seed": seed}
+    results = [bootstrap(row_losses(of_set, row=row), **settings) for of_set in _sets(losses)]
     stacked = {
         name: _stacked([getattr(result, name) for result in results], losses)
         for name in ("estimate", "standard_error", "df", "lower", "upper")
@@ -104,7 +103,7 @@ def bootstrap_test_cases(
         "it knows this split only: test cases that are not like the others mislead it, and other "
         "training sets are not covered; `mixed` looks at several splits"
     )
-    return Result(
+    return described(
         "bootstrap of the test cases",
         f"{TUTORIAL}, Algorithm 5",
         target,
@@ -168,23 +167,20 @@ def split_train(losses: Losses) -> Result:
         f"{losses.loss} loss",
         losses.learner,
     )
-    return point(*describe, np.asarray(g.mean(-1)), parts=parts, note=joined(*notes, dropped(losses)))
+    return described(*describe, np.asarray(g.mean(-1)), parts=parts, note=joined(*notes, dropped(losses)))
 
 
-@dataclass(frozen=True, eq=False)
-class Mixed:
-    """What `mixed` returns.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mixed(Result):
+    """The average over the splits, with the parts "within" (root mean square of the standard deviations of the splits),
+    "between" (standard deviation of their estimates, divisor R - 1), "p of means" and "p of deviations", each [*Q].
 
     Attributes:
-      result: the average over the splits, with the parts "within" (root mean square of the standard deviations of the
-        splits), "between" (standard deviation of their estimates, divisor R - 1), "p of means" and "p of deviations",
-        each [*Q].
       estimates: of each split, [*Q, R].
       deviations: standard deviation of the bootstrap replicates of each split, [*Q, R].
       agree: whether the splits agree, [*Q].
     """
 
-    result: Result
     estimates: Float[np.ndarray, "*Q R"]
     deviations: Float[np.ndarray, "*Q R"]
     agree: Bool[np.ndarray, "*Q"]
@@ -202,22 +198,21 @@ class Mixed:
         }
         return pd.DataFrame({name: np.ravel(value) for name, value in columns.items()}).set_index(["set", "split"])
 
-    def __str__(self) -> str:
+    def lines(self) -> list[str]:
+        """The average, and whether the splits agree, with their numbers."""
         if self.agree.ndim:
-            return f"{self.result}\n  the splits agree in {np.mean(self.agree):.1%} of the data sets"
+            return [*super().lines(), f"the splits agree in {np.mean(self.agree):.1%} of the data sets"]
         verdict = (
             "agree: the result is of the learner, not of the split"
             if self.agree
             else "do not agree: the result depends on the split"
         )
-        rows = "\n".join(
-            f"    {mean:.5g} ± {std:.3g}" for mean, std in zip(self.estimates, self.deviations, strict=True)
-        )
-        return f"{self.result}\n  the splits {verdict}\n{rows}"
+        each = zip(self.estimates, self.deviations, strict=True)
+        return [*super().lines(), f"the splits {verdict}", *(f"  {mean:.5g} ± {std:.3g}" for mean, std in each)]
 
 
 def mixed(
-    losses: Losses, seed: int, statistic: Statistic = np.mean, resamples: int = 10_000, level: float = 0.95
+    losses: Losses, *, statistic: Statistic = np.mean, level: float = 0.95, resamples: int = 10_000, seed: int
 ) -> Mixed:
     """Bootstrap of the test cases of several splits, 5 to 10 in the tutorial (section 6.3), and whether the splits
     agree.
@@ -248,7 +243,8 @@ def mixed(
     r = losses.resamples
     require("the rows of losses", r, 2)
     require("the test cases of each row", int(losses.plan.test_sizes.min()), 3)
-    rows = [bootstrap_test_cases(losses, seed, row, statistic, resamples, level) for row in range(r)]
+    settings: dict[str, Any] = {"statistic": statistic, "level": level, "resamples": resamples, "seed": seed}
+    rows = [bootstrap_test_cases(losses, row=row, **settings) for row in range(r)]
     estimates, deviations = (
         np.stack([getattr(row, name) for row in rows], axis=-1) for name in ("estimate", "standard_error")
     )
@@ -259,7 +255,7 @@ def mixed(
     with np.errstate(divide="ignore", invalid="ignore"):
         p_means = np.where(differ, scipy.stats.f.sf(spread / error, r - 1, (sizes - 1).sum(-1)), 1.0)
     p_deviations = _stacked(
-        [_equal_spread([row_losses(of_set, row) for row in range(r)]) for of_set in _sets(losses)], losses
+        [_equal_spread([row_losses(of_set, row=row) for row in range(r)]) for of_set in _sets(losses)], losses
     )
     parts = {
         "within": np.sqrt(np.mean(deviations**2, axis=-1)),
@@ -278,15 +274,11 @@ def mixed(
         _unit(losses, statistic),
         losses.learner,
     )
-    return Mixed(
-        point(*describe, np.asarray(estimates.mean(-1)), parts["within"], parts=parts, note=note),
-        estimates,
-        deviations,
-        agree,
-    )
+    of_all = described(*describe, estimates.mean(-1), parts["within"], parts=parts, note=note)
+    return Mixed(**vars(of_all), estimates=estimates, deviations=deviations, agree=agree)
 
 
-def jackknife(values: Float[np.ndarray, "*Q N"], statistic: Statistic = np.mean) -> Result:
+def jackknife(values: Float[np.ndarray, "*Q N"], *, statistic: Statistic = np.mean) -> Result:
     """Jackknife: the estimator is computed again without each of the N values (Quenouille 1949; Tukey 1958).
 
     The variance is (N - 1)/N sum_i (t_i - mean)^2 and the bias (N - 1) (mean - t). It fails for statistics that do not
@@ -319,11 +311,11 @@ def jackknife(values: Float[np.ndarray, "*Q N"], statistic: Statistic = np.mean)
         else ""
     )
     describe = ("jackknife", "Quenouille 1949; Tukey 1958", POPULATION, _name(statistic), "")
-    return point(*describe, estimate, np.asarray((n - 1) / np.sqrt(n) * std), parts=parts, note=note)
+    return described(*describe, estimate, np.asarray((n - 1) / np.sqrt(n) * std), parts=parts, note=note)
 
 
 def subsampling(
-    values: Float[np.ndarray, "*Q N"], size: int, seed: int, statistic: Statistic = np.mean, resamples: int = 10_000
+    values: Float[np.ndarray, "*Q N"], size: int, *, statistic: Statistic = np.mean, resamples: int = 10_000, seed: int
 ) -> Result:
     """Subsampling: the estimator is computed again on m of the N values, drawn without replacement (Politis & Romano
     1994; Shao & Wu 1989).
@@ -360,7 +352,7 @@ def subsampling(
     parts = {"average": np.asarray(samples.mean(-1), np.float64), "std of samples": std}
     describe = ("subsampling", "Shao & Wu 1989", POPULATION, _name(statistic), "")
     note = f"the standard deviation of the samples is that of {size} values of {n}, and no standard error"
-    return point(
+    return described(
         *describe,
         np.asarray(statistic(values, axis=-1), np.float64),
         np.asarray(np.sqrt(size / (n - size)) * std),
@@ -369,7 +361,7 @@ def subsampling(
     )
 
 
-def row_losses(losses: Losses, row: int = 0) -> Float[np.ndarray, " n"]:
+def row_losses(losses: Losses, *, row: int = 0) -> Float[np.ndarray, " n"]:
     """The losses of the test cases of one row, [n2].
 
     Args:

@@ -1,6 +1,6 @@
 """Intervals for the risk of one trained model, from its losses on cases that it was not trained on."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.stats
@@ -11,7 +11,7 @@ from jaxgen.stats.rows import cases_of_row
 from jaxgen.stats.spread import Spread, bootstrapped, dropped, independent, joined
 from jaxgen.types import Losses
 from jaxgen.types.numbers import require_one_of
-from jaxgen.types.result import Result
+from jaxgen.types.result import Result, described
 
 Cases = Losses | Float[np.ndarray, "*Q N"]
 """Losses of one row, whose test cases are used, or the losses [*Q, N] of N independent test cases themselves."""
@@ -19,7 +19,7 @@ Cases = Losses | Float[np.ndarray, "*Q N"]
 KINDS = ("percentile", "basic", "bca", "studentised")
 
 
-def wald(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> Result:
+def wald(losses: Cases, *, level: float = 0.95, alternative: str = "two-sided") -> Result:
     """Error rate p with limits p -+ z sqrt(p (1 - p) / N) (Scott & Variyam, "Confidence Intervals").
 
     It covers too little where N is small or p near 0 or 1, its limits may lie outside [0, 1], and without any error it
@@ -43,13 +43,14 @@ def wald(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> 
         cases,
         ("Wald interval", "Scott & Variyam"),
         spread,
-        *spread.limits(level, alternative),
+        spread.limits(level, alternative),
         level,
+        alternative,
         "it covers too little where cases or errors are few; use wilson",
     )
 
 
-def wilson(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> Result:
+def wilson(losses: Cases, *, level: float = 0.95, alternative: str = "two-sided") -> Result:
     """Error rate with the limits at which a z-test of the rate would just reject (Wilson 1927, "Probable inference").
 
     (p + z^2 / 2N -+ z sqrt(p (1 - p) / N + z^2 / 4N^2)) / (1 + z^2 / N), by SciPy.
@@ -67,8 +68,8 @@ def wilson(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -
     return _binomial(losses, "wilson", ("Wilson interval", "Wilson 1927"), level, alternative)
 
 
-def clopper_pearson(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> Result:
-    """Error rate with limits that never cover too little (Clopper & Pearson 1934): fractiles of beta laws, by SciPy.
+def clopper_pearson(losses: Cases, *, level: float = 0.95, alternative: str = "two-sided") -> Result:
+    """Error rate with limits that never cover too little (Clopper & Pearson 1934): quantiles of beta laws, by SciPy.
 
     Args:
       losses: losses of 0 and 1, of one row or [*Q, N].
@@ -84,7 +85,7 @@ def clopper_pearson(losses: Cases, level: float = 0.95, alternative: str = "two-
     return _binomial(losses, "exact", ("exact interval", "Clopper & Pearson 1934"), level, alternative)
 
 
-def t(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> Result:
+def t(losses: Cases, *, level: float = 0.95, alternative: str = "two-sided") -> Result:
     """Mean loss -+ t S / sqrt(N), with N - 1 degrees of freedom (Student 1908).
 
     Args:
@@ -100,23 +101,23 @@ def t(losses: Cases, level: float = 0.95, alternative: str = "two-sided") -> Res
     """
     cases = _tested(losses, "t", least=2)
     spread = independent(cases.values)
-    return _result(
-        cases, ("t interval of the mean loss", "Student 1908"), spread, *spread.limits(level, alternative), level
-    )
+    describe = ("t interval of the mean loss", "Student 1908")
+    return _result(cases, describe, spread, spread.limits(level, alternative), level, alternative)
 
 
 def bootstrap(
     losses: Cases,
+    *,
     kind: str = "bca",
-    resamples: int = 9999,
-    seed: int = 0,
     level: float = 0.95,
     alternative: str = "two-sided",
+    resamples: int = 9999,
+    seed: int = 0,
 ) -> Result:
     """Mean loss with bootstrap limits (Efron 1987, "Better bootstrap confidence intervals"; Hall 1988), by SciPy.
 
-    "percentile": fractiles of the means of resamples; "basic": the same, mirrored at the mean; "bca": fractiles
-    corrected for bias and acceleration; "studentised": fractiles of (mean of resample - mean) / (S of resample /
+    "percentile": quantiles of the means of resamples; "basic": the same, mirrored at the mean; "bca": quantiles
+    corrected for bias and acceleration; "studentised": quantiles of (mean of resample - mean) / (S of resample /
     sqrt(N)). All data sets share the resamples.
 
     Args:
@@ -160,9 +161,8 @@ def bootstrap(
         )
     name = {"bca": "BCa", "studentised": "studentised"}.get(kind, kind)
     source = {"percentile": "Efron 1979", "basic": "Hall 1988", "bca": "Efron 1987", "studentised": "Hall 1988"}[kind]
-    return _result(
-        cases, (f"{name} bootstrap of the mean loss", source), spread._replace(df=np.nan), lower, upper, level
-    )
+    describe = (f"{name} bootstrap of the mean loss", source)
+    return _result(cases, describe, spread._replace(df=np.nan), (lower, upper), level, alternative)
 
 
 class _Tested(NamedTuple):
@@ -230,14 +230,14 @@ def _binomial(losses: Cases, scipy_name: str, describe: tuple[str, str], level: 
     ends = np.array(
         [scipy.stats.binomtest(int(k), n, alternative=alternative).proportion_ci(level, scipy_name) for k in errors]
     )
-    lower, upper = (np.asarray(ends[where.reshape(rate.shape), side]) for side in (0, 1))
-    return _result(cases, describe, Spread(rate, np.full_like(rate, np.nan), np.nan), lower, upper, level)
+    limits = (np.asarray(ends[where.reshape(rate.shape), side]) for side in (0, 1))
+    return _result(cases, describe, Spread(rate, np.full_like(rate, np.nan), np.nan), limits, level, alternative)
 
 
 def _studentised(
     cases: Float[np.ndarray, "*Q N"], spread: Spread, resamples: int, seed: int, level: float, alternative: str
 ):
-    """Limits mean - fractile * S / sqrt(N), each [*Q], of the fractiles of the pivot."""
+    """Limits mean - quantile * S / sqrt(N), each [*Q], of the quantiles of the pivot."""
 
     def pivot(sample, axis):
         mean, error = sample.mean(axis), sample.std(axis, ddof=1) / np.sqrt(sample.shape[axis])
@@ -254,19 +254,14 @@ def _studentised(
 
 
 def _result(
-    cases: _Tested, describe: tuple[str, str], spread: Spread, lower, upper, level: float, note: str = ""
+    cases: _Tested,
+    describe: tuple[str, str],
+    spread: Spread,
+    limits: Any,
+    level: float,
+    alternative: str,
+    note: str = "",
 ) -> Result:
-    df = np.full(spread.estimate.shape, float(spread.df))
-    ends = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
-    return Result(
-        *describe,
-        cases.target,
-        cases.unit,
-        cases.learner,
-        spread.estimate,
-        spread.standard_error,
-        df,
-        *ends,
-        level=level,
-        note=joined(note, cases.note),
-    )
+    about = (*describe, cases.target, cases.unit, cases.learner)
+    note = joined(note, cases.note)
+    return described(*about, *spread, *limits, level=level, alternative=alternative, note=note)

@@ -14,7 +14,7 @@ from jaxgen.types.result import Result
 TARGETS = ("R", "ER", "the k-fold test error")
 
 
-def recommend(losses: Losses, target: str = "R", level: float = 0.95, alternative: str = "two-sided") -> Result:
+def recommend(losses: Losses, *, level: float = 0.95, alternative: str = "two-sided", target: str = "R") -> Result:
     """The interval that suits these losses and the weights of their plan; `note` says why.
 
     The plan is judged by its weights, whatever its name, so one of your own or of another tool is treated as what it

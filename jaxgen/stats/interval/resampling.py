@@ -16,10 +16,10 @@ from jaxgen.stats.rows import every_case, span
 from jaxgen.stats.spread import as_result, dropped, joined
 from jaxgen.types import Losses, Plan
 from jaxgen.types.numbers import require_one_of
-from jaxgen.types.result import Result
+from jaxgen.types.result import Result, described
 
 
-def hold_out(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
+def hold_out(losses: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Result:
     """The interval of one split: Wilson's where all losses are 0 or 1, else Student's t of the mean loss. Of several
     rows that are tested on the same cases it is that of the mean over the rows, by Student's t.
 
@@ -44,11 +44,11 @@ def hold_out(losses: Losses, level: float = 0.95, alternative: str = "two-sided"
     values = every_case(losses)
     used = np.broadcast_to(losses.plan.test > 0, values.shape)
     rule = fixed.wilson if np.isin(values[used], (0, 1)).all() else fixed.t
-    result = rule(losses, level, alternative)
+    result = rule(losses, level=level, alternative=alternative)
     return replace(result, method=f"hold-out, {result.method}")
 
 
-def naive_t(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
+def naive_t(losses: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Result:
     """Mean of G -+ t S / sqrt(R), as if rows were independent: "mean and standard error" of resamplings. A negative
     control.
 
@@ -76,7 +76,7 @@ def naive_t(losses: Losses, level: float = 0.95, alternative: str = "two-sided")
     return _result(losses, methods.naive(losses)._replace(note=note), describe, level, alternative)
 
 
-def corrected_t(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
+def corrected_t(losses: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Result:
     """Mean of G -+ t sqrt((1/R + n2/n1) S^2), with R - 1 degrees of freedom (Nadeau & Bengio 2003, "Inference for the
     generalization error").
 
@@ -100,7 +100,7 @@ def corrected_t(losses: Losses, level: float = 0.95, alternative: str = "two-sid
     return _result(losses, methods.corrected(losses), describe, level, alternative)
 
 
-def bouckaert_frank(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
+def bouckaert_frank(losses: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Result:
     """The corrected t interval of r times k folds, with k r - 1 degrees of freedom (Bouckaert & Frank 2004,
     "Evaluating the replicability").
 
@@ -122,7 +122,7 @@ def bouckaert_frank(losses: Losses, level: float = 0.95, alternative: str = "two
     return _result(losses, methods.folds(losses), describe, level, alternative)
 
 
-def conservative_z(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
+def conservative_z(losses: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Result:
     """Mean of G over splits of all data, with a variance from pairs of disjoint halves (Nadeau & Bengio 2003,
     "Inference for the generalization error").
 
@@ -148,7 +148,7 @@ def conservative_z(losses: Losses, level: float = 0.95, alternative: str = "two-
 
 
 def cross_validation(
-    losses: Losses, variance: str = "all-pairs", level: float = 0.95, alternative: str = "two-sided"
+    losses: Losses, *, variance: str = "all-pairs", level: float = 0.95, alternative: str = "two-sided"
 ) -> Result:
     """Mean loss of cases, each of the model that was not trained on it, -+ z sigma / sqrt(n) (Bayle, Bayle, Janson &
     Mackey 2020).
@@ -179,7 +179,7 @@ def cross_validation(
     return _result(losses, estimate, describe, level, alternative)
 
 
-def five_by_two(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
+def five_by_two(losses: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Result:
     """The interval that inverts the 5 x 2 t statistic: first of the ten errors -+ t_5 sqrt(mean of s_i^2) (Dietterich
     1998, "Approximate statistical tests").
 
@@ -207,7 +207,7 @@ def five_by_two(losses: Losses, level: float = 0.95, alternative: str = "two-sid
 
 
 def nested_cross_validation(
-    losses: Losses, bias: str = "authors", level: float = 0.95, alternative: str = "two-sided"
+    losses: Losses, *, bias: str = "authors", level: float = 0.95, alternative: str = "two-sided"
 ) -> Result:
     """Nested cross-validation (Bates, Hastie & Tibshirani 2024, "Cross-validation: what does it estimate", algorithm
     1).
@@ -238,7 +238,7 @@ def nested_cross_validation(
     return _result(losses, methods.nested(losses, bias), describe, level, alternative)
 
 
-def grouped(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
+def grouped(losses: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Result:
     """The mean loss of cases that come in groups (patients, sites, days) -+ t times a cluster-robust standard error.
 
     With h_i the loss of case i by the model that was not trained on its group, averaged over the repeats, and G groups:
@@ -266,7 +266,7 @@ def grouped(losses: Losses, level: float = 0.95, alternative: str = "two-sided")
     return _result(losses, methods.grouped(losses), describe, level, alternative)
 
 
-def corrected_score(losses: Losses, level: float = 0.95, alternative: str = "two-sided") -> Result:
+def corrected_score(losses: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Result:
     """An interval for an error rate, or another loss between 0 and 1, from splits or folds: Wilson's score interval
     with the number of cases that the corrected t implies.
 
@@ -306,20 +306,21 @@ def corrected_score(losses: Losses, level: float = 0.95, alternative: str = "two
     reach = z / (1 + z**2 / m) * np.sqrt(binomial / m + z**2 / (4 * m**2))
     lower = np.zeros_like(p) if alternative == "less" else np.clip(centre - reach, 0, 1)
     upper = np.ones_like(p) if alternative == "greater" else np.clip(centre + reach, 0, 1)
-    return Result(
+    return described(
         "corrected score interval",
         "Wilson 1927 with Nadeau & Bengio 2003",
         _expected(losses.plan),
         f"{losses.loss} loss",
         losses.learner,
         spread.estimate,
-        np.asarray(np.sqrt(binomial / m)),
-        np.full(p.shape, float(spread.df)),
-        np.asarray(lower),
-        np.asarray(upper),
-        level,
-        {"cases": np.asarray(m)},
-        joined(estimate.note, dropped(losses)),
+        np.sqrt(binomial / m),
+        spread.df,
+        lower,
+        upper,
+        level=level,
+        alternative=alternative,
+        parts={"cases": m},
+        note=joined(estimate.note, dropped(losses)),
     )
 
 

@@ -229,7 +229,7 @@ def accuracy(predictions: Predictions) -> Float[np.ndarray, "*R"]:
 
 
 def precision(
-    predictions: Predictions, average: str = "binary", positive: Positive = None, undefined: float | None = None
+    predictions: Predictions, *, average: str = "binary", positive: Positive = None, undefined: float | None = None
 ) -> Values:
     """Share of the class among the cases decided for it (Scott & Variyam, "Precision-Recall Curves").
 
@@ -249,7 +249,7 @@ def precision(
 
 
 def recall(
-    predictions: Predictions, average: str = "binary", positive: Positive = None, undefined: float | None = None
+    predictions: Predictions, *, average: str = "binary", positive: Positive = None, undefined: float | None = None
 ) -> Values:
     """Share of the cases of the class that were found (Scott & Variyam, "Precision-Recall Curves"); of the other class
     it is the specificity.
@@ -271,6 +271,7 @@ def recall(
 
 def f_beta(
     predictions: Predictions,
+    *,
     beta: float = 1.0,
     average: str = "binary",
     positive: Positive = None,
@@ -307,7 +308,7 @@ def f_beta(
 
 
 def balanced_accuracy(
-    predictions: Predictions, adjusted: bool = False, undefined: float | None = None
+    predictions: Predictions, *, adjusted: bool = False, undefined: float | None = None
 ) -> Float[np.ndarray, "*R"]:
     """Mean of the recalls of all classes, [*R] (Brodersen, Ong, Stephan & Buhmann 2010).
 
@@ -324,7 +325,7 @@ def balanced_accuracy(
     require_predictions(predictions)
     require_flag("adjusted", adjusted)
     chance = 1 / len(predictions.classes)
-    mean = recall(predictions, "macro", undefined=undefined)
+    mean = recall(predictions, average="macro", undefined=undefined)
     return np.asarray((mean - chance) / (1 - chance) if adjusted else mean)
 
 
@@ -343,7 +344,7 @@ class PrecisionRecall:
     threshold: Float[np.ndarray, " T"]
 
 
-def precision_recall(predictions: Predictions, positive: Positive = None) -> PrecisionRecall:
+def precision_recall(predictions: Predictions, *, positive: Positive = None) -> PrecisionRecall:
     """The precision-recall curve of one model, [T] points (scikit-learn's `precision_recall_curve`).
 
     Raises:
@@ -358,7 +359,7 @@ def precision_recall(predictions: Predictions, positive: Positive = None) -> Pre
     return PrecisionRecall(precisions, recalls, np.append(thresholds, np.inf))
 
 
-def precision_at(predictions: Predictions, shares: Shares, positive: Positive = None) -> Float[np.ndarray, "*R G"]:
+def precision_at(predictions: Predictions, shares: Shares, *, positive: Positive = None) -> Float[np.ndarray, "*R G"]:
     """Precision of each row at given recalls; between thresholds cases are taken at random from those of the next
     score.
 
@@ -387,7 +388,7 @@ def precision_at(predictions: Predictions, shares: Shares, positive: Positive = 
 
 
 def average_precision(
-    predictions: Predictions, average: str = "binary", positive: Positive = None, undefined: float | None = None
+    predictions: Predictions, *, average: str = "binary", positive: Positive = None, undefined: float | None = None
 ) -> Values:
     """Mean of the precisions at all thresholds, each by its gain in recall (scikit-learn's `average_precision_score`).
 
@@ -417,7 +418,7 @@ def average_precision(
     return averaged(predictions, "average precision", values, average, positive, undefined)
 
 
-def gains(predictions: Predictions, shares: Shares, positive: Positive = None) -> Float[np.ndarray, "*R G"]:
+def gains(predictions: Predictions, shares: Shares, *, positive: Positive = None) -> Float[np.ndarray, "*R G"]:
     """Cumulative gains: share of the class among a given share of all cases, those of the highest scores first; of
     equal scores at random.
 
@@ -438,11 +439,11 @@ def gains(predictions: Predictions, shares: Shares, positive: Positive = None) -
     return np.reshape(of_rows, (*predictions.rows, grid.size))
 
 
-def lift(predictions: Predictions, shares: Shares, positive: Positive = None) -> Float[np.ndarray, "*R G"]:
+def lift(predictions: Predictions, shares: Shares, *, positive: Positive = None) -> Float[np.ndarray, "*R G"]:
     """`gains` divided by those of a random order, [*R, G]: how many times as many of the class are found. Arguments
     and errors are those of `gains`, shares [G].
     """
-    return gains(predictions, shares, positive) / as_numbers("shares of the cases", shares)
+    return gains(predictions, shares, positive=positive) / as_numbers("shares of the cases", shares)
 
 
 class Counts(NamedTuple):

@@ -28,9 +28,9 @@ from jaxgen.stats.metrics.classification import (
     require_predictions,
     require_undefined,
 )
-from jaxgen.stats.spread import Spread
+from jaxgen.stats.spread import Spread, joined
 from jaxgen.types.numbers import require, require_number, require_one_of
-from jaxgen.types.result import Result
+from jaxgen.types.result import Finding, Result, described
 
 SOURCE = "DeLong, DeLong & Clarke-Pearson 1988"
 TARGET = "the AUC of each trained model for new cases"
@@ -88,7 +88,7 @@ class OperatingPoint:
     slope: Float[np.ndarray, "*R"]
 
 
-def curve(predictions: Predictions, positive: Positive = None) -> Roc:
+def curve(predictions: Predictions, *, positive: Positive = None) -> Roc:
     """The ROC curve of one model, with [T] points (scikit-learn's `roc_curve`), and its hull (SciPy's `ConvexHull` of
     the counts).
 
@@ -108,6 +108,7 @@ def curve(predictions: Predictions, positive: Positive = None) -> Roc:
 
 def operating_point(
     predictions: Predictions,
+    *,
     false_positive_cost: float = 1.0,
     false_negative_cost: float = 1.0,
     prior: float | None = None,
@@ -144,7 +145,7 @@ def operating_point(
 
 
 def true_positive_at(
-    predictions: Predictions, false_positive: Shares, positive: Positive = None
+    predictions: Predictions, false_positive: Shares, *, positive: Positive = None
 ) -> Float[np.ndarray, "*R G"]:
     """The ROC curve of each row at given false positive rates, linear in between; the highest point where it rises
     straight up (Fawcett 2006, "vertical averaging").
@@ -174,7 +175,7 @@ def true_positive_at(
 
 
 def auc(
-    predictions: Predictions, average: str = "binary", positive: Positive = None, undefined: float | None = None
+    predictions: Predictions, *, average: str = "binary", positive: Positive = None, undefined: float | None = None
 ) -> Values:
     """The probability that a case of the class has a greater score than another case; equal scores count one half.
 
@@ -204,7 +205,7 @@ def auc(
     return averaged(predictions, "AUC", values, average, positive, undefined)
 
 
-def hand_till(predictions: Predictions, undefined: float | None = None) -> Float[np.ndarray, "*R"]:
+def hand_till(predictions: Predictions, *, undefined: float | None = None) -> Float[np.ndarray, "*R"]:
     """The AUC of several classes, M of Hand & Till 2001: the mean over all ordered pairs of classes of the AUC of one
     by its score among both.
 
@@ -240,7 +241,9 @@ def _hand_till(predictions: Predictions, row: tuple[int, ...]) -> float:
     return float(np.mean(areas))
 
 
-def interval(predictions: Predictions, level: float = 0.95, positive: Positive = None, scale: str = "logit") -> Result:
+def interval(
+    predictions: Predictions, *, positive: Positive = None, scale: str = "logit", level: float = 0.95
+) -> Result:
     """The AUC of each row with DeLong's standard error, for these trained models and new cases (DeLong, DeLong &
     Clarke-Pearson 1988).
 
@@ -251,8 +254,8 @@ def interval(predictions: Predictions, level: float = 0.95, positive: Positive =
       scale: "logit" for an interval that is symmetric in log(A / (1 - A)) and stays within 0 and 1; "identity" for the
         plain one.
     Returns:
-      Result, each number [*R]. Where the classes are separated, AUC 0 or 1, the standard error is 0 and both limits
-      are NaN: it says nothing. A case of weight 2 counts as two independent cases.
+      Result, each number [*R]. Where the classes are separated, AUC 0 or 1, or all scores are equal, the standard
+      error is 0 and both limits are NaN: it says nothing. A case of weight 2 counts as two independent cases.
     Raises:
       ValueError: a row with fewer than 2 test cases of either kind, an unknown class or scale, or a level out of
         range.
@@ -263,19 +266,21 @@ def interval(predictions: Predictions, level: float = 0.95, positive: Positive =
     areas, covariance = _delong((predictions,), positive)
     estimate, error = areas[..., 0], np.asarray(np.sqrt(covariance[..., 0, 0]))
     apart = (estimate == 0) | (estimate == 1)
+    flat = (error == 0) & ~apart
     inner = np.where(apart, 0.5, estimate)
     if scale == "logit":
         limits = Spread(scipy.special.logit(inner), error / (inner * (1 - inner)), np.inf).limits(level)
         lower, upper = (scipy.special.expit(limit) for limit in limits)
     else:
         lower, upper = Spread(estimate, error, np.inf).limits(level)
-    note = (
-        "the classes are separated (AUC 0 or 1), where this standard error is 0 and says nothing" if apart.any() else ""
+    note = joined(
+        "the classes are separated (AUC 0 or 1), where this standard error is 0 and says nothing" * bool(apart.any()),
+        "all scores are equal, so they tell no two cases apart and there is no standard error" * bool(flat.any()),
     )
-    lower, upper = (np.asarray(np.where(apart, np.nan, limit)) for limit in (lower, upper))
+    lower, upper = (np.asarray(np.where(apart | flat, np.nan, limit)) for limit in (lower, upper))
     name = predictions.classes[predictions.number(positive)]
     method = f"DeLong's interval{' on the logit scale' if scale == 'logit' else ''}"
-    return Result(
+    return described(
         method,
         SOURCE,
         TARGET,
@@ -283,16 +288,16 @@ def interval(predictions: Predictions, level: float = 0.95, positive: Positive =
         predictions.learner,
         estimate,
         error,
-        np.full(estimate.shape, np.inf),
+        np.inf,
         lower,
         upper,
-        level,
+        level=level,
         note=note,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class DeLong:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DeLong(Finding):
     """Test that M classifiers have one AUC, on the same test cases.
 
     Attributes:
@@ -314,7 +319,7 @@ class DeLong:
     p_value: Float[np.ndarray, "*R"]
 
     def difference(
-        self, first: int = 0, second: int = 1, level: float = 0.95, alternative: str = "two-sided"
+        self, first: int = 0, second: int = 1, *, level: float = 0.95, alternative: str = "two-sided"
     ) -> Result:
         """AUC of the second classifier minus that of the first, [*R], with parts "z" and "p_value".
 
@@ -339,19 +344,18 @@ class DeLong:
         parts = {"z": z, "p_value": p}
         unit = f"AUC of {self.learners[second]} minus AUC of {self.learners[first]}"
         target = "the difference in AUC of these trained models for new cases"
-        return Result(
+        return described(
             "DeLong's test",
             SOURCE,
             target,
             unit,
             "",
-            spread.estimate,
-            spread.standard_error,
-            np.full(z.shape, np.inf),
+            *spread,
             lower,
             upper,
-            level,
-            parts,
+            level=level,
+            alternative=alternative,
+            parts=parts,
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -372,17 +376,15 @@ class DeLong:
             )
         )
 
-    def __str__(self) -> str:
+    def lines(self) -> list[str]:
+        """The areas and the test; of several rows the median p-value."""
         if self.statistic.ndim:
-            return (
-                f"DeLong's test ({SOURCE}): {self.statistic.size} rows, median p = "
-                f"{np.median(self.p_value):.3g}, of classifiers {', '.join(self.learners)}"
-            )
+            return [
+                f"{self.statistic.size} rows of {', '.join(self.learners)}, median p = {np.median(self.p_value):.3g}"
+            ]
         areas = (f"{name} {area:.4f}" for name, area in zip(self.learners, self.auc, strict=True))
-        return (
-            f"DeLong's test ({SOURCE}): AUC {', '.join(areas)}\n  chi-squared {self.statistic:.4g} with "
-            f"{int(self.df)} degrees of freedom, p = {self.p_value:.3g}\n  about {TARGET}"
-        )
+        test = f"chi-squared {self.statistic:.4g} with {int(self.df)} degrees of freedom, p = {self.p_value:.3g}"
+        return [", ".join(areas), test]
 
 
 def delong(*predictions: Predictions, positive: Positive = None) -> DeLong:
@@ -419,7 +421,18 @@ def delong(*predictions: Predictions, positive: Positive = None) -> DeLong:
     for row in np.ndindex(first.rows):
         statistic[row], df[row] = _chi_squared(areas[row], covariance[row])
     p = np.where(df > 0, scipy.stats.chi2.sf(statistic, np.maximum(df, 1)), 1.0)
-    return DeLong(tuple(each.learner for each in predictions), areas, covariance, statistic, df, np.asarray(p))
+    return DeLong(
+        method="DeLong's test",
+        source=SOURCE,
+        target=TARGET,
+        unit=f"AUC of class {first.classes[first.number(positive)]}",
+        learners=tuple(each.learner for each in predictions),
+        auc=areas,
+        covariance=covariance,
+        statistic=statistic,
+        df=df,
+        p_value=np.asarray(p),
+    )
 
 
 def _chi_squared(areas: Float[np.ndarray, " M"], covariance: Float[np.ndarray, "M M"]) -> tuple[float, int]:
