@@ -160,8 +160,8 @@ def gen(fit: FullFit, lag: int, *, hc3: bool = False, curvature: str | None = "f
     no correction. With lag 0 it is NIC (derived).
 
     Recalled, not read. Here the gradients are centred, which changes nothing without a penalty, and any loss may be
-    used. Simulated, least squares of 3 inputs and N = 300, both autoregressive with coefficient 0.8: mean G 1.044, NIC
-    and FPE 0.982, GEN with lag 10 1.036.
+    used. Simulated, least squares of 3 inputs and N = 300, inputs and errors autoregressive with coefficient 0.8: mean
+    G 1.044, NIC 0.970, FPE 0.971, GEN with lag 10 1.023, standard errors .003 (4000 data sets).
 
     Args:
       fit: of `full_fit`, with a loss that is a multiple of what the learner minimises; its cases in the order of time.
