@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import scipy.stats
-from calibration_systems import SETTINGS, SIZES
+from calibration_systems import SETTINGS, SIZES, Setting
 from speed import machine
 
 RESULTS = Path(__file__).parent / "results"
@@ -95,13 +95,17 @@ def power(axes, part):
     axes.set(xscale="log", ylim=(0, 1.02))
 
 
-def gathered(module, share, start):
-    """The table of a module over all learners and sizes, and its minutes."""
+def gathered(module, sets, share, start):
+    """The table of a module over all learners and sizes, with as many data sets of each, and its minutes."""
     begun, found = time.perf_counter(), []
     for setting in SETTINGS:
         for n in SIZES:
-            found += module.rows(setting, n, setting.sets // share)
+            if not sets(setting, n):
+                continue
+            new = list(module.rows(setting, n, sets(setting, n) // share))
             print(f"{module.__name__}, {setting.name}, n = {n}: {time.perf_counter() - start:.0f} s", flush=True)
+            print(pd.DataFrame(new).drop(columns=["learner", "level", "p"], errors="ignore").to_string(), flush=True)
+            found += new
     return pd.DataFrame(found), (time.perf_counter() - begun) / 60
 
 
@@ -132,12 +136,22 @@ def main():
     matplotlib.use("Agg")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the data sets; writes nothing")
-    share = 10 if parser.parse_args().quick else 1
+    parser.add_argument("--only", choices=("intervals", "tests"), help="one of the two tables")
+    chosen = parser.parse_args()
+    share = 10 if chosen.quick else 1
     start = time.perf_counter()
 
+    if chosen.only != "tests":
+        of_intervals(share, start)
+    if chosen.only != "intervals":
+        of_tests(share, start)
+
+
+def of_intervals(share, start):
+    """The table and the figures of intervals."""
     one = pd.DataFrame(calibration_one_model.rows(calibration_one_model.SETS // share))
     of_one = ["", *calibration_one_model.lines(one)]
-    intervals, minutes = gathered(calibration_intervals, share, start)
+    intervals, minutes = gathered(calibration_intervals, Setting.drawn, share, start)
     tables = [machine(), effort(intervals, minutes), "", *calibration_intervals.lines(intervals), *of_one]
     print("\n".join(tables), flush=True)
     if share == 1:
@@ -145,10 +159,12 @@ def main():
         figures["calibration_levels"] = panels(intervals, levels, "one-sided level", "share at or below it, minus it")
         write("calibration_intervals", tables, figures)
 
-    tests, minutes = gathered(calibration_tests, share, start)
-    many = pd.DataFrame(
-        [row for setting in SETTINGS for n in SIZES for row in calibration_tests.of_many(setting, n, 2000 // share)]
-    )
+
+def of_tests(share, start):
+    """The table and the figure of tests."""
+    tests, minutes = gathered(calibration_tests, lambda setting, n: setting.tested, share, start)
+    tried = [(setting, n) for setting in SETTINGS if setting.tested for n in SIZES]
+    many = pd.DataFrame([row for one in tried for row in calibration_tests.of_many(*one, 2000 // share)])
     tables = [machine(), effort(tests, minutes, 1.5), "", *calibration_tests.lines(tests, many)]
     print("\n".join(tables), flush=True)
     if share == 1:

@@ -81,6 +81,10 @@ def designs(n):
     )
 
 
+DECISIVE = ("once", "25 times", "10 folds", "nested", "halves")
+"""Words in the names of the plans that all learners are tried on: what `recommend` may take, and 10 folds."""
+
+
 def prediction(y, predicted):
     """The prediction itself, where `assess` expects a loss."""
     return predicted[..., 0]
@@ -88,11 +92,14 @@ def prediction(y, predicted):
 
 def rows(setting, n, sets):
     """One row of the table per interval; `level` holds the one-sided levels at R, [sets]."""
-    found, risks, trainings = {}, [], {}
+    found, risks, of_folds, trainings = {}, [], [], {}
+    plans = [plan for plan in designs(n) if setting.every or any(word in plan[0] for word in DECISIVE)]
+    ten_folds = next(plan for name, plan, _ in plans if name == "10 folds")
     for seed, size in blocks(setting, n, sets):
-        key, plans = jax.random.key(seed), designs(n)
-        data, risk = with_risks(setting, n, size, seed)
-        risks.append(risk)
+        key = jax.random.key(seed)
+        data, risk_of = with_risks(setting, n, size, seed)
+        risks.append(risk_of(resample.full(n)))
+        of_folds.append(risk_of(ten_folds))
         full, *losses = assessed(key, setting.learner, data, [resample.full(n), *(plan for _, plan, _ in plans)])
         predicted = np.asarray(jg.assess(key, setting.learner, data, resample.full(n), prediction).values, np.float64)
         gamma = estimate.no_information_rate(data.y, predicted[:, 0, :, None], loss.squared)
@@ -103,7 +110,7 @@ def rows(setting, n, sets):
                 found.setdefault((name, plan_name), []).append(
                     np.stack(np.broadcast_arrays(got.estimate, got.standard_error, got.df, got.lower, got.upper))
                 )
-    risk = np.concatenate(risks)
+    risk, of_folds = np.concatenate(risks), np.concatenate(of_folds)
     for (method, plan_name), parts in found.items():
         yield {
             "learner": setting.name,
@@ -112,12 +119,12 @@ def rows(setting, n, sets):
             "plan": plan_name,
             "trainings": trainings[plan_name],
             "sets": sets,
-        } | _measured(np.concatenate(parts, axis=-1), risk)
+        } | _measured(np.concatenate(parts, axis=-1), risk, of_folds if plan_name == "10 folds" else risk * np.nan)
 
 
-def _measured(numbers, risk):
-    """Coverage of R and ER, levels, width and centre of one interval from estimate, standard error, degrees of freedom
-    and limits, [5, sets].
+def _measured(numbers, risk, of_folds):
+    """Coverage of R, ER and the k-fold test error, levels, width and centre of one interval from estimate, standard
+    error, degrees of freedom and limits, [5, sets].
     """
     centre, error, df, lower, upper = numbers
     expected, law = risk.mean(), scipy.stats.t(np.where(np.isnan(df), np.inf, df))
@@ -128,6 +135,9 @@ def _measured(numbers, risk):
             f"below {target}": np.mean(upper < truth),
             f"above {target}": np.mean(lower > truth),
         }
+    with np.errstate(invalid="ignore"):
+        holds = (lower <= of_folds) & (of_folds <= upper)
+    row["covers folds"] = np.nan if np.isnan(of_folds).all() else np.mean(holds)
     level = law.cdf((risk - centre) / error)
     row |= {"levels R": scipy.stats.kstest(level[np.isfinite(level)], "uniform").statistic, "level": level}
     return row | {"width": np.nanmean(upper - lower) / expected, "centre": np.mean(centre) / expected, "ER": expected}
@@ -141,6 +151,7 @@ def lines(frame):
         "trainings",
         "covers R",
         "covers ER",
+        "covers folds",
         "below R",
         "above R",
         "levels R",
@@ -151,7 +162,7 @@ def lines(frame):
     text = [
         f"Intervals at {LEVEL:.0%}, squared loss.",
         "covers: share of data sets whose interval holds R (the risk of the model trained on all n "
-        "cases) or ER (its mean); below, above: the whole interval is;",
+        "cases), ER (its mean) or the test error of the ten folds (the mean risk of their models); below, above R;",
         "levels: largest distance of the distribution of one-sided levels at R from the uniform one; "
         "width (mean), centre: over ER; missing: no standard error",
     ]

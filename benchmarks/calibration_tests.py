@@ -117,12 +117,12 @@ def rows(setting, n, sets):
 def of_many(setting, n, sets):
     """One row of the table per test of four learners on hold-out sets: how often any difference is found at 5 %."""
     plan, found = resample.leave_out(jax.random.key(n), n, 1 / 3, 1), {}
-    for seed, size in blocks(setting, n, sets, 500):
+    for number, (seed, size) in enumerate(blocks(setting, n, sets, 500)):
         squares, signs = [], []
         for one in exchangeable(setting, n, size, seed, LEARNERS):
             for losses, loss in ((squares, jg.loss.squared), (signs, wrong_sign)):
                 losses.append(jg.assess(jax.random.key(seed), setting.learner, one, plan, loss))
-        alone = SINGLE if seed == 1000 * n else 0
+        alone = 0 if number else SINGLE
         for kind, chosen in (("size", range(LEARNERS)), ("power", [0, LEARNERS, *range(2, LEARNERS)])):
             for name, hits in rejections([squares[i] for i in chosen], [signs[i] for i in chosen], alone).items():
                 found.setdefault(name, {}).setdefault(kind, []).extend(hits)

@@ -197,9 +197,12 @@ def measured(name: str, rates: bool, resamples: int) -> str:
 
 
 def zero_one(*learners: Losses) -> bool:
-    """Whether the losses [*Q, R, N] of all tested cases were kept, and are 0 or 1."""
+    """Whether the losses [*Q, R, N] of all tested cases are 0 or 1; where these were not kept, whether the loss says
+    that they are.
+    """
     return all(
-        losses.values is not None
-        and bool(np.isin(losses.values[np.broadcast_to(losses.test > 0, losses.values.shape)], (0, 1)).all())
+        losses.loss == "zero_one"
+        if losses.values is None
+        else bool(np.isin(losses.values[np.broadcast_to(losses.test > 0, losses.values.shape)], (0, 1)).all())
         for losses in learners
     )

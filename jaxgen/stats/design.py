@@ -85,6 +85,24 @@ def serial(plan: Plan) -> bool:
     return bool((last < first).all()) and trained_and_tested(plan)
 
 
+def dependent(plan: Plan) -> str:
+    """Why the cases of a plan are not independent of each other, as far as it says; empty if it says nothing of it."""
+    if serial(plan):
+        return "a series, whose cases depend on each other"
+    return f"{groups(plan)} groups of cases that depend on each other" if groups(plan) else ""
+
+
+def require_independent(plan: Plan, what: str) -> None:
+    """ValueError for groups or a series, of which `what` knows nothing."""
+    if trouble := dependent(plan):
+        remedy = (
+            "use k_fold with groups, and grouped or grouped_t"
+            if groups(plan) and not serial(plan)
+            else ("no variance here allows for that, so use estimates without one")
+        )
+        raise ValueError(f"expected independent cases for {what}, got {trouble} ({plan.scheme}); {remedy}")
+
+
 def first_alike(plan: Plan) -> Int[np.ndarray, " R"]:
     """For each row the number of the first row with the same training and test weights, [R]."""
     columns = np.stack([_marks(plan.train), _marks(plan.test)]).reshape(-1, plan.resamples)

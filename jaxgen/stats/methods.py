@@ -18,6 +18,7 @@ from jaxgen.stats.design import (
     one_test_set,
     overlap,
     repeated,
+    require_independent,
     serial,
     ten_halves,
     unlike_random,
@@ -129,6 +130,7 @@ def on_one_test_set(losses: Losses) -> Estimate:
     Raises:
       ValueError: test sets that differ or are trained on, fewer than 2 test cases, only means of rows, or failed rows.
     """
+    require_independent(losses.plan, "the losses of a test set")
     if losses.resamples == 1:
         return Estimate(independent(cases_of_row(losses, least=2)))
     if not one_test_set(losses.plan):
@@ -151,6 +153,7 @@ def conservative_z(losses: Losses) -> Estimate:
       ValueError: another plan, rows left out, or failed rows.
     """
     plan = losses.plan
+    require_independent(plan, "the conservative Z")
     if not {"pair", "half"} <= set(plan.labels):
         raise ValueError(
             f"expected splits of all data and of pairs of halves, got {plan.scheme}; use resample.paired_halves"
@@ -178,6 +181,7 @@ def cross_validation(losses: Losses, variance: str) -> Estimate:
     """
     plan, values = losses.plan, every_case(losses)
     require_folds(plan)
+    require_independent(plan, "the central limit theorem of cross-validation")
     spread = all_pairs(tested(values, plan))
     if variance == "within":
         if plan.test_sizes.min() < 2:
@@ -196,6 +200,7 @@ def five_by_two(losses: Losses) -> Estimate:
     Raises:
       ValueError: a plan without labels of five repeats of two folds, or failed rows.
     """
+    require_independent(losses.plan, "the 5 x 2 t")
     p = ten_halves(losses.g, losses.plan)
     variance = np.square(p - p.mean(-1, keepdims=True)).sum(-1).mean(-1)
     return Estimate(Spread(np.asarray(p[..., 0, 0]), np.asarray(np.sqrt(variance)), 5))
@@ -207,6 +212,7 @@ def nested(losses: Losses, bias: str) -> Estimate:
     Raises:
       ValueError: another plan, rows left out, a fold of one case, only means of rows, or failed rows.
     """
+    require_independent(losses.plan, "nested cross-validation")
     errors, in_fold = _errors_without(losses)
     k, n = in_fold.shape[-2:]
     size = in_fold.sum(-1)

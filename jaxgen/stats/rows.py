@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
+from jaxgen.stats.design import require_independent
 from jaxgen.types import Losses, Plan
 from jaxgen.types.numbers import require
 
@@ -39,12 +40,16 @@ def require_held_out(plan: Plan) -> None:
         raise ValueError(f"expected test cases held out of the training, got {trouble} ({plan.scheme})")
 
 
-def cases_of_row(losses: Losses, row: int | None = None, least: int = 1) -> Float[np.ndarray, "*Q n"]:
-    """The losses of the test cases of one row, [*Q, n]; None takes the only row of a plan.
+def cases_of_row(
+    losses: Losses, row: int | None = None, least: int = 1, independent: bool = True
+) -> Float[np.ndarray, "*Q n"]:
+    """The losses of the test cases of one row, [*Q, n]; None takes the only row of a plan. `independent` refuses groups
+    and series, as what treats these cases as a sample must.
 
     Raises:
       ValueError: no such row, or none chosen of several; test cases that were trained on or count more than once,
-        different numbers of them in different data sets, or fewer than `least`; losses without cases, or a failed row.
+        different numbers of them in different data sets, or fewer than `least`; losses without cases, a failed row, or
+        cases in groups or of a series.
     """
     plan, chosen = losses.plan, 0 if row is None else row
     if row is None and plan.resamples != 1:
@@ -64,6 +69,8 @@ def cases_of_row(losses: Losses, row: int | None = None, least: int = 1) -> Floa
             f"expected at least {least} test case{'s' * (least > 1)} held out of the training, got "
             f"{trouble} ({plan.scheme}, row {chosen})"
         )
+    if independent:
+        require_independent(plan, "a test set")
     values = every_case(losses)[..., chosen, :]
     return values[np.broadcast_to(test > 0, values.shape)].reshape(*values.shape[:-1], -1)
 

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from jaxgen.stats import methods
 from jaxgen.stats.checks import require_level
 from jaxgen.stats.compare.comparison import Comparison, compared, difference, differences, of_estimate, of_test
-from jaxgen.stats.design import divisions, not_folds, overlap, ten_halves
+from jaxgen.stats.design import divisions, not_folds, overlap, require_independent, ten_halves
 from jaxgen.stats.rows import every_case
 from jaxgen.stats.spread import dropped
 from jaxgen.types import Losses, Plan
@@ -194,6 +194,7 @@ def five_by_two_f(first: Losses, second: Losses) -> Comparison:
       ValueError: different plans or losses, failed rows, or a plan without labels of five repeats of two folds.
       TypeError: no losses.
     """
+    require_independent(first.plan, "the 5 x 2 F")
     p = ten_halves(differences(first, second), first.plan)
     with np.errstate(divide="ignore", invalid="ignore"):
         f = np.where((p == 0).all((-2, -1)), 0.0, np.sum(p**2, axis=(-2, -1)) / (2 * _squares(p)))

@@ -7,13 +7,14 @@ estimates have standard errors at most.
 
 import numpy as np
 import scipy.stats
+from jaxtyping import Float
 
 from jaxgen.stats.checks import require_level, require_losses
-from jaxgen.stats.design import divisions, not_folds
+from jaxgen.stats.design import dependent, divisions, not_folds
 from jaxgen.stats.estimate.distribution import ecdf
 from jaxgen.stats.rows import held_out, span, tested, within
 from jaxgen.stats.spread import all_pairs, dropped, joined
-from jaxgen.types import Losses
+from jaxgen.types import Losses, Plan
 from jaxgen.types.result import Result, described
 
 
@@ -56,8 +57,8 @@ def hold_out(losses: Losses) -> Result:
     Args:
       losses: of a plan that tests no case it was trained on, and none twice in a row, [*Q, R, N].
     Returns:
-      Result, [*Q]; the standard error is NaN where a row has a single test case, and 0, to rounding, where the losses
-      of each row are equal.
+      Result, [*Q]; the standard error is NaN where a row has a single test case or cases depend on each other, and 0,
+      to rounding, where the losses of each row are equal.
     Raises:
       ValueError: a failed row, losses without cases, or test cases that were trained on or count more than once.
       TypeError: no losses.
@@ -74,12 +75,8 @@ def hold_out(losses: Losses) -> Result:
         "" if rows == 1 else "the standard error is that of a single hold-out, an upper limit for the mean of several"
     )
     describe = ("hold-out", "Larsen & Hansen 1995, eq. 7", target, f"{losses.loss} loss", losses.learner)
-    return described(
-        *describe,
-        np.asarray(losses.g.mean(-1), np.float64),
-        np.asarray(np.sqrt((variance / plan.test_sizes).mean(-1))),
-        note=joined(note, dropped(losses)),
-    )
+    error, note = _if_independent(plan, np.sqrt((variance / plan.test_sizes).mean(-1)), note)
+    return described(*describe, losses.g.mean(-1), error, note=joined(note, dropped(losses)))
 
 
 def cross_validation(losses: Losses) -> Result:
@@ -95,7 +92,7 @@ def cross_validation(losses: Losses) -> Result:
       losses: of a plan whose rows are folds, repeat after repeat, [*Q, R, N].
     Returns:
       Result, [*Q]; parts "folds", "repeats", "average of rows" (equal to the estimate for folds of equal size) and
-      "std of rows" (divisor R - 1).
+      "std of rows" (divisor R - 1). The standard error is NaN where cases depend on each other, as in groups and series.
     Raises:
       ValueError: a failed row, losses without cases, or a plan whose rows are no folds.
       TypeError: no losses.
@@ -123,6 +120,7 @@ def cross_validation(losses: Losses) -> Result:
         "it is none for ER or for R, for which it is too small where the learner is unstable or N "
         "small"
     )
+    error, note = _if_independent(losses.plan, spread.standard_error, note)
     return described(
         f"{name} cross-validation" + (f", {repeats} repeats" if repeats > 1 else ""),
         "Stone 1974; standard error: Bayle et al. 2020",
@@ -130,7 +128,7 @@ def cross_validation(losses: Losses) -> Result:
         f"{losses.loss} loss",
         losses.learner,
         spread.estimate,
-        spread.standard_error,
+        error,
         parts=parts,
         note=note,
     )
@@ -187,3 +185,10 @@ def quantile(losses: Losses, p: float, *, level: float = 0.95) -> Result:
         parts=parts,
         note=note,
     )
+
+
+def _if_independent(plan: Plan, error: Float[np.ndarray, "*Q"], note: str) -> tuple[Float[np.ndarray, "*Q"], str]:
+    """A standard error that takes cases for independent, and what to say of it; NaN where the plan knows better."""
+    if trouble := dependent(plan):
+        return np.full_like(error, np.nan), f"no standard error: {trouble}"
+    return np.asarray(error), note

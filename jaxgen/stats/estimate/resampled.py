@@ -17,6 +17,7 @@ import scipy.stats
 from jaxtyping import Bool, Float, Int
 
 from jaxgen.stats.checks import as_numbers, require_draws, require_finite, require_level, require_losses
+from jaxgen.stats.design import require_independent
 from jaxgen.stats.rows import cases_of_row, require_held_out
 from jaxgen.stats.spread import bootstrapped, dropped, joined
 from jaxgen.types import Losses
@@ -92,7 +93,7 @@ def bootstrap_test_cases(
     """
     require_losses(losses)
     settings: dict[str, Any] = {"statistic": statistic, "level": level, "resamples": resamples, "seed": seed}
-    results = [bootstrap(row_losses(of_set, row=row), **settings) for of_set in _sets(losses)]
+    results = [bootstrap(_sample(of_set, row), **settings) for of_set in _sets(losses)]
     stacked = {
         name: _stacked([getattr(result, name) for result in results], losses)
         for name in ("estimate", "standard_error", "df", "lower", "upper")
@@ -375,7 +376,13 @@ def row_losses(losses: Losses, *, row: int = 0) -> Float[np.ndarray, " n"]:
     require_losses(losses)
     if losses.sets is not None:
         raise ValueError(f"expected the losses of one data set, got those of {losses.sets}; choose one with losses[q]")
-    return cases_of_row(losses, row)
+    return cases_of_row(losses, row, independent=False)
+
+
+def _sample(losses: Losses, row: int) -> Float[np.ndarray, " n"]:
+    """`row_losses` of cases that are a sample: independent of each other."""
+    require_independent(losses.plan, "a bootstrap of test cases")
+    return row_losses(losses, row=row)
 
 
 def _equal_spread(rows: list[Float[np.ndarray, "_"]]) -> float:
