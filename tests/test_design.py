@@ -329,3 +329,69 @@ def test_the_monte_carlo_error_is_that_of_what_was_drawn(plan, repeats):
     want = scipy.stats.sem(means) if repeats > 1 else np.nan
     np.testing.assert_allclose(got.monte_carlo_error, want, rtol=1e-12)
     assert ("no Monte Carlo error" in str(got)) is (repeats == 1)
+
+
+GROUPED = resample.k_fold(KEY, N, 5, groups=np.arange(N) // 5)
+DEPENDENT = {
+    "groups in folds": (GROUPED, "20 groups of cases that depend on each other"),
+    "a series": (resample.time_blocks(N, 5), "a series, whose cases depend on each other"),
+}
+DIRECT = {
+    "the central limit theorem of folds": lambda a, b: interval.cross_validation(a),
+    "its test": compare.cv_clt,
+    "hold-out of a row": lambda a, b: compare.hold_out_t(a, b, row=0),
+    "McNemar": lambda a, b: compare.mcnemar(a, b, row=0),
+    "permutation": lambda a, b: compare.permutation(a, b, row=0),
+    "max t": lambda a, b: compare.max_t([a, b], row=0),
+    "bootstrap of test cases": lambda a, b: estimate.bootstrap_test_cases(a),
+    "mixed": lambda a, b: estimate.mixed(a),
+    "corrected t": lambda a, b: interval.corrected_t(a),
+    "corrected t-test": compare.corrected_t,
+    "corrected score": lambda a, b: interval.corrected_score(a),
+}
+
+
+@pytest.mark.parametrize("call", DIRECT)
+@pytest.mark.parametrize("plan", DEPENDENT)
+def test_no_method_takes_dependent_cases_for_independent_ones(plan, call):
+    """Also where it is called by itself, without `recommend`."""
+    given, words = DEPENDENT[plan]
+    first, second = (losses(given, RANDOM.integers(0, 2, given.train.shape), learner=name) for name in "ab")
+    with pytest.raises(ValueError, match=f"^expected .*{words}.*; "):
+        DIRECT[call](first, second)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "methods"),
+    [
+        (resample.nested_pairs(KEY, N, 5), (interval.nested_cross_validation,)),
+        (resample.paired_halves(KEY, N, 2, 3), (interval.conservative_z,)),
+        (resample.five_by_two(KEY, N), (interval.five_by_two,)),
+        (resample.leave_out(KEY, N, 0.2, 1), (interval.hold_out, interval.t, interval.bootstrap)),
+    ],
+    ids=lambda value: getattr(value, "scheme", ""),
+)
+def test_designs_for_independent_cases_refuse_groups(scheme, methods):
+    """The labels of the design are kept, and a group is given to each case."""
+    plan = dataclasses.replace(scheme, cases={"group": np.arange(N) // 5})
+    for method in methods:
+        with pytest.raises(ValueError, match="20 groups of cases that depend on each other"):
+            method(losses(plan))
+
+
+@pytest.mark.parametrize("plan", DEPENDENT)
+def test_estimates_of_dependent_cases_have_no_standard_error(plan):
+    given, words = DEPENDENT[plan]
+    for method in (estimate.cross_validation, estimate.hold_out):
+        got = method(losses(given))
+        assert np.isnan(got.standard_error)
+        assert words in got.note
+        assert np.isfinite(got.estimate)
+
+
+def test_error_rates_are_known_where_only_means_were_kept():
+    plan = resample.leave_out(KEY, N, 0.1, 25)
+    whole = losses(plan, RANDOM.integers(0, 2, plan.train.shape), "zero_one")
+    means = dataclasses.replace(whole, values=None)
+    assert interval.recommend(means).upper == interval.recommend(whole).upper == interval.corrected_score(whole).upper
+    assert compare.recommend(means, dataclasses.replace(means, learner="b")).method == "corrected resampled t-test"

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from jaxgen import algebraic, delve
-from jaxgen.stats import compare, estimate, interval, metrics
+from jaxgen.stats import compare, estimate, interval, metrics, planning
 
 ROOT = Path(__file__).parent.parent
 GUIDE = ROOT / "docs" / "which_interval_which_test.md"
@@ -75,6 +75,7 @@ def test_checks_have_one_row_for_every_public_function():
         "compare": compare,
         "metrics": metrics,
         "metrics.roc": metrics.roc,
+        "planning": planning,
         "algebraic": algebraic,
         "delve": delve.analysis,
     }

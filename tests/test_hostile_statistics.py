@@ -18,7 +18,7 @@ from hostile import refused
 from test_documents import functions
 
 from jaxgen import loss, resample
-from jaxgen.stats import compare, estimate, interval, metrics
+from jaxgen.stats import compare, estimate, interval, metrics, planning
 from jaxgen.stats.metrics import Predictions, roc
 
 pytestmark = pytest.mark.usefixtures("own_messages")
@@ -58,6 +58,16 @@ COMPARED = compare.corrected_t(**pair(SPLITS))
 
 def learners(plan):
     return list(pair(plan).values())
+
+
+def reference_skill(first, second, level=0.95, alternative="two-sided"):
+    """`compare.skill_score` with its learners by the names that others have."""
+    return compare.skill_score(first, second, level=level, alternative=alternative)
+
+
+def over_splits(values, plan, scale="identity", level=0.95, alternative="two-sided"):
+    """`metrics.over_splits` without its unit, which is any text."""
+    return metrics.over_splits(values, plan, unit="AUC", scale=scale, level=level, alternative=alternative)
 
 
 def two(first, second, positive=None):
@@ -136,11 +146,13 @@ GOOD = {
     "compare.cv_clt": (compare.cv_clt, pair(FOLDS)),
     "compare.disjoint_t": (compare.disjoint_t, pair(resample.task_instances(N, 4, 3, 6))),
     "compare.equivalence": (compare.equivalence, {"comparison": COMPARED, "margin": 0.5}),
+    "compare.error_ratio": (compare.error_ratio, pair(SPLITS)),
     "compare.expected_loss": (compare.expected_loss, {"losses": losses(resample.task_instances(N, 4, 3, 6))}),
     "compare.five_by_two_f": (compare.five_by_two_f, pair(HALVES)),
     "compare.five_by_two_t": (compare.five_by_two_t, pair(HALVES)),
     "compare.friedman": (compare.friedman, {"losses": TABLE}),
     "compare.grouped_t": (compare.grouped_t, pair(GROUPED)),
+    "compare.hierarchical_t": (compare.hierarchical_t, pair(SPLITS, sets=4)),
     "compare.hold_out_t": (compare.hold_out_t, pair(ONE_ROW)),
     "compare.holm": (compare.holm, {"p_values": [0.1, 0.2]}),
     "compare.iman_davenport": (compare.iman_davenport, {"losses": learners(SPLITS)}),
@@ -161,6 +173,7 @@ GOOD = {
     "compare.probability_interval": (compare.probability_interval, pair(SPLITS)),
     "compare.quasi_f": (compare.quasi_f, pair(resample.task_instances(N, 4, 3, 6, common=True))),
     "compare.recommend": (compare.recommend, pair(SPLITS)),
+    "compare.skill_score": (reference_skill, pair(SPLITS)),
     "metrics.accuracy": (metrics.accuracy, {"predictions": PREDICTIONS}),
     "metrics.average_precision": (metrics.average_precision, {"predictions": PREDICTIONS}),
     "metrics.balanced_accuracy": (metrics.balanced_accuracy, {"predictions": PREDICTIONS}),
@@ -168,6 +181,7 @@ GOOD = {
     "metrics.f_beta": (metrics.f_beta, {"predictions": PREDICTIONS}),
     "metrics.gains": (metrics.gains, {"predictions": PREDICTIONS, "shares": SHARES}),
     "metrics.lift": (metrics.lift, {"predictions": PREDICTIONS, "shares": SHARES}),
+    "metrics.over_splits": (over_splits, {"values": LOSSES.g, "plan": SPLITS}),
     "metrics.precision": (metrics.precision, {"predictions": PREDICTIONS}),
     "metrics.precision_at": (metrics.precision_at, {"predictions": PREDICTIONS, "shares": SHARES}),
     "metrics.precision_recall": (metrics.precision_recall, {"predictions": PREDICTIONS[0]}),
@@ -179,6 +193,8 @@ GOOD = {
     "metrics.roc.interval": (roc.interval, {"predictions": PREDICTIONS}),
     "metrics.roc.operating_point": (roc.operating_point, {"predictions": PREDICTIONS}),
     "metrics.roc.true_positive_at": (roc.true_positive_at, {"predictions": PREDICTIONS, "false_positive": SHARES}),
+    "planning.cases_for_power": (planning.cases_for_power, pair(SPLITS) | {"difference": 0.5}),
+    "planning.cases_for_width": (planning.cases_for_width, {"losses": LOSSES, "width": 0.5}),
 }
 METHODS = {
     "Curve.at": (estimate.inverse_curve(SIZES).at, {"n": 10}),
@@ -309,6 +325,10 @@ ACCEPTED = {
     "shift": ABOVE_0 | {"0"},
     "kurtosis": ABOVE_0 | {"2**70", "1e300"},
     "margin": ABOVE_0 | {"2**70", "1e300"},
+    "width": ABOVE_0 | {"2**70", "1e300"},
+    "plan": {"plan"},
+    "difference": ABOVE_0 | {"-1", "2**70", "1e300"},
+    "power": BETWEEN_0_AND_1,
     "comparison": {"comparison"},
     "rope": ABOVE_0 | {"0", "2**70", "1e300", "inf"},
     "beta": ABOVE_0,
@@ -364,6 +384,7 @@ def test_every_public_function_is_tried():
         "compare": compare,
         "metrics": metrics,
         "metrics.roc": roc,
+        "planning": planning,
     }
     public = [f"{prefix}.{name}" for prefix, module in modules.items() for name in functions(module)]
     assert sorted(public) == sorted(GOOD)

@@ -194,8 +194,9 @@ def five_by_two_f(first: Losses, second: Losses) -> Comparison:
       ValueError: different plans or losses, failed rows, or a plan without labels of five repeats of two folds.
       TypeError: no losses.
     """
+    change = differences(first, second)
     require_independent(first.plan, "the 5 x 2 F")
-    p = ten_halves(differences(first, second), first.plan)
+    p = ten_halves(change, first.plan)
     with np.errstate(divide="ignore", invalid="ignore"):
         f = np.where((p == 0).all((-2, -1)), 0.0, np.sum(p**2, axis=(-2, -1)) / (2 * _squares(p)))
     estimate = np.asarray(p.mean((-2, -1)))

@@ -92,7 +92,7 @@ def cross_validation(losses: Losses) -> Result:
       losses: of a plan whose rows are folds, repeat after repeat, [*Q, R, N].
     Returns:
       Result, [*Q]; parts "folds", "repeats", "average of rows" (equal to the estimate for folds of equal size) and
-      "std of rows" (divisor R - 1). The standard error is NaN where cases depend on each other, as in groups and series.
+      "std of rows" (divisor R - 1). The standard error is NaN where cases depend on each other: groups, series.
     Raises:
       ValueError: a failed row, losses without cases, or a plan whose rows are no folds.
       TypeError: no losses.

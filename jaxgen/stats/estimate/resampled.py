@@ -213,7 +213,7 @@ class Mixed(Result):
 
 
 def mixed(
-    losses: Losses, *, statistic: Statistic = np.mean, level: float = 0.95, resamples: int = 10_000, seed: int
+    losses: Losses, *, statistic: Statistic = np.mean, level: float = 0.95, resamples: int = 10_000, seed: int = 0
 ) -> Mixed:
     """Bootstrap of the test cases of several splits, 5 to 10 in the tutorial (section 6.3), and whether the splits
     agree.
@@ -316,7 +316,12 @@ def jackknife(values: Float[np.ndarray, "*Q N"], *, statistic: Statistic = np.me
 
 
 def subsampling(
-    values: Float[np.ndarray, "*Q N"], size: int, *, statistic: Statistic = np.mean, resamples: int = 10_000, seed: int
+    values: Float[np.ndarray, "*Q N"],
+    size: int,
+    *,
+    statistic: Statistic = np.mean,
+    resamples: int = 10_000,
+    seed: int = 0,
 ) -> Result:
     """Subsampling: the estimator is computed again on m of the N values, drawn without replacement (Politis & Romano
     1994; Shao & Wu 1989).

@@ -18,6 +18,7 @@ from jaxgen.stats.metrics.classification import (
     precision_recall,
     recall,
 )
+from jaxgen.stats.metrics.splits import over_splits
 
 __all__ = [
     "PrecisionRecall",
@@ -29,6 +30,7 @@ __all__ = [
     "f_beta",
     "gains",
     "lift",
+    "over_splits",
     "precision",
     "precision_at",
     "precision_recall",
