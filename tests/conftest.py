@@ -50,6 +50,7 @@ SLOW = [
         r"multiplicity.*(max_t_of_independent|family_wise_error)",
         r"resampled.*no_more_often_than_promised",
         r"hierarchical.*(another_sampler|interval_covers)",
+        r"hostile_statistics.*hierarchical",
         r"conjugate.*(trained_as_well_as_by_scipy\[CG|mlp_ese_1_learns)",
         # what compiles long, and has a sibling with other parameters that always runs
         r"(logistic|conjugate|wrap|descent|neal|simulate_\w+)\.py.*(32bit|-32\])",

@@ -9,7 +9,6 @@ import scipy.stats
 
 from jaxgen import Losses, resample
 from jaxgen.stats import compare
-from jaxgen.stats.compare import hierarchical
 from jaxgen.stats.compare.hierarchical import ALPHA, BETA, sampled
 
 KEY = jax.random.key(0)
@@ -81,7 +80,7 @@ def test_the_posterior_is_that_of_another_sampler():
     """
     rho = 0.2
     x = drawn(3, 5, 6, rho)
-    got = sampled(x, np.full(5, rho), seed=1)
+    got = sampled(x, np.full(5, rho), 2500, seed=1)
     want = metropolis(x, rho, 12_000, 120, seed=2)
     for mine, other in (
         (got.delta, want[:, 0]),
@@ -113,27 +112,26 @@ def test_its_interval_covers():
     rho = float(PLAN.test_sizes[0] / PLAN.n)
     covered = 0
     for seed in range(60):
-        draws = sampled(drawn(100 + seed, 8, 10, rho), np.full(8, rho), seed)
+        draws = sampled(drawn(100 + seed, 8, 10, rho), np.full(8, rho), 1000, seed)
         low, high = np.quantile(draws.delta, [0.05, 0.95])
         covered += bool(low < 0.5 < high)
     assert scipy.stats.binomtest(covered, 60, 0.9).pvalue > 1e-4
 
 
-def test_data_sets_with_noise_are_drawn_together_and_regions_add_up(monkeypatch):
-    monkeypatch.setattr(hierarchical, "DRAWS", 500)
+def test_data_sets_with_noise_are_drawn_together_and_regions_add_up():
     x = drawn(7, 12, 10, 0.2, centre=0.5, between=0.05, within=0.3)
-    got = compare.hierarchical_t(*pair(x), rope=0.1)
+    got = compare.hierarchical_t(*pair(x), rope=0.1, resamples=4000)
     assert sum(got.parts[f"P({name})"] for name in ("left", "rope", "right")) == pytest.approx(1)
     assert sum(got.parts[f"next {name}"] for name in ("left", "rope", "right")) == pytest.approx(1)
     assert got.parts["P(right)"] > 0.9
-    mirrored = compare.hierarchical_t(*pair(-x), rope=0.1)
+    mirrored = compare.hierarchical_t(*pair(-x), rope=0.1, resamples=4000)
     assert mirrored.parts["P(left)"] == pytest.approx(got.parts["P(right)"], abs=0.05)
-    scaled = compare.hierarchical_t(*pair(1000 * x), rope=100.0)
+    scaled = compare.hierarchical_t(*pair(1000 * x), rope=100.0, resamples=4000)
     assert scaled.estimate == pytest.approx(1000 * got.estimate, rel=1e-9)
     assert str(got).startswith("hierarchical Bayesian t-test (Corani et al. 2017): squared loss of b minus that of a")
-    wide = compare.hierarchical_t(*pair(x), level=0.99)
+    wide = compare.hierarchical_t(*pair(x), level=0.99, resamples=4000)
     assert wide.lower < got.lower < got.upper < wide.upper
-    again = compare.hierarchical_t(*pair(x), rope=0.1)
+    again = compare.hierarchical_t(*pair(x), rope=0.1, resamples=4000)
     assert (again.estimate, again.lower) == (got.estimate, got.lower)
 
 

@@ -152,7 +152,7 @@ GOOD = {
     "compare.five_by_two_t": (compare.five_by_two_t, pair(HALVES)),
     "compare.friedman": (compare.friedman, {"losses": TABLE}),
     "compare.grouped_t": (compare.grouped_t, pair(GROUPED)),
-    "compare.hierarchical_t": (compare.hierarchical_t, pair(SPLITS, sets=4)),
+    "compare.hierarchical_t": (compare.hierarchical_t, pair(SPLITS, sets=4) | {"resamples": 800}),
     "compare.hold_out_t": (compare.hold_out_t, pair(ONE_ROW)),
     "compare.holm": (compare.holm, {"p_values": [0.1, 0.2]}),
     "compare.iman_davenport": (compare.iman_davenport, {"losses": learners(SPLITS)}),

@@ -36,6 +36,7 @@ SUITS = {
     "random splits": (resample.leave_out(KEY, N, 0.25, 20), compare.corrected_t, "splits share cases"),
     "balanced": (resample.balanced(KEY, N, 0.25, 20), compare.corrected_t, "splits share cases"),
     "folds": (resample.k_fold(KEY, N, 6), compare.corrected_k_fold_t, "folds share training cases"),
+    "folds of many cases": (resample.k_fold(KEY, 300, 5), compare.cv_clt, "one division of at least 300 cases"),
     "repeated folds": (resample.k_fold(KEY, N, 6, 3), compare.corrected_k_fold_t, "folds share training cases"),
     "5 x 2": (resample.five_by_two(KEY, N), compare.corrected_k_fold_t, "folds share training cases"),
     "nested pairs": (resample.nested_pairs(KEY, N, 4), compare.nested_cross_validation, "corrects its bias"),
@@ -72,7 +73,7 @@ def test_one_split_of_error_rates_gets_mcnemar():
 @pytest.mark.parametrize("name", [name for name, (plan, *_) in SUITS.items() if plan.resamples > 1])
 def test_error_rates_of_several_rows_get_the_test_of_the_plan(name):
     plan, test, reason = SUITS[name]
-    if test in (compare.corrected_t, compare.corrected_k_fold_t):
+    if test in (compare.corrected_t, compare.corrected_k_fold_t, compare.cv_clt):
         test, reason = compare.corrected_score, "losses are 0 or 1"
     first, second = losses(plan, 0, "zero_one"), losses(plan, 1, "zero_one")
     got, want = compare.recommend(first, second), test(first, second)

@@ -6,6 +6,7 @@ import numpy as np
 
 from jaxgen.stats.design import (
     disjoint_training,
+    divisions,
     groups,
     not_folds,
     one_test_set,
@@ -48,9 +49,15 @@ COVERAGE_OF_RATES = {"corrected_score": ".93", "nested_cross_validation": ".70",
 """The same of error rates of 1 to 30 %; see `docs/which_interval_which_test.md` for both."""
 
 
-def line(plan: Plan, rates: bool) -> Advice:
-    """The line of the table for a plan [*Q, R, N]; `rates` says that the losses of all tested cases are 0 or 1."""
-    table = (*_refused(plan), *_designed(plan, rates), *_random(plan, rates))
+MANY_CASES = 300
+"""From so many cases on the test by the central limit theorem of cross-validation holds its level, as measured."""
+
+
+def line(plan: Plan, rates: bool, kept: bool = True) -> Advice:
+    """The line of the table for a plan [*Q, R, N]; `rates` says that the losses of all tested cases are 0 or 1, `kept`
+    that those of cases were kept.
+    """
+    table = (*_refused(plan), *_designed(plan, rates), *_random(plan, rates, kept))
     return next(each for each in table if each.fits)
 
 
@@ -152,7 +159,7 @@ def _designed(plan: Plan, rates: bool) -> tuple[Advice, ...]:
     )
 
 
-def _random(plan: Plan, rates: bool) -> tuple[Advice, ...]:
+def _random(plan: Plan, rates: bool, kept: bool) -> tuple[Advice, ...]:
     """Random splits and folds [*Q, R, N] of independent cases, or what passes for them."""
     alike = unlike_random(plan)
     return (
@@ -175,6 +182,12 @@ def _random(plan: Plan, rates: bool) -> tuple[Advice, ...]:
             "corrected_score",
             "corrected_score",
             "losses are 0 or 1: limits stay within these, and rows without errors are not taken for certainty",
+        ),
+        Advice(
+            kept and plan.n >= MANY_CASES and not not_folds(plan) and not divisions(plan).any(),
+            "bouckaert_frank",
+            "cv_clt",
+            f"there is one division of at least {MANY_CASES} cases into folds, of which the corrected t sees little",
         ),
         Advice(
             not not_folds(plan),

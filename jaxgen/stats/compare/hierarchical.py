@@ -8,15 +8,15 @@ import scipy.special
 import scipy.stats
 from jaxtyping import Float
 
-from jaxgen.stats.checks import require_level
+from jaxgen.stats.checks import require_draws, require_level
 from jaxgen.stats.compare.comparison import Comparison, compared, difference
 from jaxgen.stats.methods import refuse_unfit, require_rows
 from jaxgen.stats.spread import Spread
 from jaxgen.types import Losses
-from jaxgen.types.numbers import require, require_number
+from jaxgen.types.numbers import require_number
 
-CHAINS, WARM_UP, DRAWS = 8, 500, 2500
-"""Chains that run side by side, sweeps of each that are not kept, and sweeps that are."""
+CHAINS, WARM_UP = 8, 500
+"""Chains that run side by side, and sweeps of each that are not kept."""
 ALPHA, BETA = (0.5, 5.0), (0.05, 0.15)
 """Ranges of shape and rate of the gamma prior of the degrees of freedom, uniform in each, as in the paper."""
 _GRID = 160
@@ -24,7 +24,7 @@ _GRID = 160
 
 
 def hierarchical_t(
-    first: Losses, second: Losses, *, rope: float = 0.0, level: float = 0.95, seed: int = 0
+    first: Losses, second: Losses, *, rope: float = 0.0, level: float = 0.95, resamples: int = 20_000, seed: int = 0
 ) -> Comparison:
     """The hierarchical Bayesian test over data sets (Corani, Benavoli, Demšar, Mangili & Zaffalon 2017, "Statistical
     comparison of classifiers through Bayesian hierarchical modelling"): what difference is to be expected on the next
@@ -42,6 +42,7 @@ def hierarchical_t(
         (repeated) folds.
       rope: half-width of the region of practical equivalence, 0 or more, in the unit of the loss.
       level: probability of the credible interval of delta_0, which leaves out equal tails, 0 < level < 1.
+      resamples: draws from the posterior, of eight chains together, at least 800.
       seed: of NumPy's generator.
     Returns:
       Comparison of single numbers, [], without p-value: estimate, deviation and limits are those of delta_0. `parts`
@@ -51,12 +52,12 @@ def hierarchical_t(
       delta_0 and sigma_0 over the chains, which should be below 1.01.
     Raises:
       ValueError: fewer than 3 data sets, different plans or losses, failed rows, a plan that the corrected t is not
-        made for, data sets whose differences are all equal, a negative rope, or a level or seed out of range.
+        made for, data sets whose differences are all equal, a negative rope, or a number out of range.
       TypeError: no losses.
     """
     change = difference(first, second)
     require_level(level)
-    require("seed", seed, 0)
+    require_draws(resamples, seed, 100 * CHAINS)
     require_number("rope", rope, least=0, finite=False, advice="give a difference that does not matter, in its unit")
     require_rows(change)
     refuse_unfit(change.plan)
@@ -72,7 +73,7 @@ def hierarchical_t(
             "data sets out, or use wilcoxon"
         )
     ratio = (change.plan.test_sizes / (change.plan.train_sizes + change.plan.test_sizes)).mean(-1)
-    drawn = sampled(change.g, np.broadcast_to(ratio, change.g.shape[:1]), seed)
+    drawn = sampled(change.g, np.broadcast_to(ratio, change.g.shape[:1]), resamples // CHAINS, seed)
     law = scipy.stats.t(drawn.nu, drawn.delta, drawn.sigma)
     left, right = law.cdf(-float(rope)), law.sf(float(rope))
     each = np.stack([left, np.clip(1 - left - right, 0, 1), right])
@@ -106,8 +107,8 @@ class Draws(NamedTuple):
     nu: Float[np.ndarray, "C S"]
 
 
-def sampled(x: Float[np.ndarray, "Q R"], rho: Float[np.ndarray, " Q"], seed: int) -> Draws:
-    """The Gibbs sampler for differences [Q, R] with correlations [Q], all chains at once.
+def sampled(x: Float[np.ndarray, "Q R"], rho: Float[np.ndarray, " Q"], draws: int, seed: int) -> Draws:
+    """The Gibbs sampler for differences [Q, R] with correlations [Q], all chains at once, so many draws of each.
 
     The mean m_i of R correlated numbers has the variance c_i sigma_i^2, c_i = (1 + (R - 1) rho) / R, and their sum of
     squares about it is (1 - rho) sigma_i^2 chi^2 with R - 1 degrees of freedom.
@@ -122,7 +123,7 @@ def sampled(x: Float[np.ndarray, "Q R"], rho: Float[np.ndarray, " Q"], seed: int
     shape = (CHAINS, sets)
     deltas = m + np.sqrt(c) * random.standard_normal(shape)
     weights, kept = np.ones(shape), []
-    for sweep in range(WARM_UP + DRAWS):
+    for sweep in range(WARM_UP + draws):
         # sigma_i^2 given delta_i: inverse gamma.
         total = squares + np.square(m - deltas) / c
         variance = c * total / 2 / random.gamma((rows - 1) / 2, size=shape)

@@ -35,8 +35,8 @@ def recommend(first: Losses, second: Losses, *, level: float = 0.95, alternative
     require_same(first, second)
     require_level(level)
     require_alternative(alternative)
-    rates = first.values is not None and second.values is not None and advice.zero_one(first, second)
-    line = advice.line(first.plan, rates)
+    kept = first.values is not None and second.values is not None
+    line = advice.line(first.plan, kept and advice.zero_one(first, second), kept)
     if not line.test:
         raise ValueError(
             f"expected a plan for which a test is known to hold its level, got {first.plan.scheme}: {line.reason}"
