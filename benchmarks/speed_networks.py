@@ -268,7 +268,9 @@ def bgd_2(steps=20_000):
 
     return learn.Normalised(
         learn.EarlyStopped(
-            learn.Descent(learn.MLP(hidden=(HIDDEN,)), rate=0.1, steps=steps, saves="1-2-5", relevance="gradient"),
+            learn.Descent(
+                learn.MLP(hidden=(HIDDEN,)), rate=0.1, steps=steps, checkpoints="1-2-5", relevance="gradient"
+            ),
             folds=4,
         )
     )
@@ -360,7 +362,7 @@ def report():
     start = time.perf_counter()
     parts = child("sweep")
     lines += [
-        f"training of mlp-bgd-2 on all tasks, {parts['networks']} networks x 20,000 epochs, 63 saves, "
+        f"training of mlp-bgd-2 on all tasks, {parts['networks']} networks x 20,000 epochs, 63 checkpoints, "
         f"2 cores: {time.perf_counter() - start:.0f} s, imports and compilation included"
     ]
     lines += [

@@ -99,7 +99,7 @@ def test_a_quadratic_takes_as_many_iterations_as_it_has_eigenvalues():
     with jax.enable_x64(True):
         for d in (2, 5, 9):
             x, y = cast(problem(d, n=60, d=d), np.dtype(float))
-            path = fit(Conjugate(MLP(hidden=()), steps=2 * d, saves=2 * d, curvature=1e-3), x, y, method="path")
+            path = fit(Conjugate(MLP(hidden=()), steps=2 * d, checkpoints=2 * d, curvature=1e-3), x, y, method="path")
             assert path.gradient[d] < 1e-3 < path.gradient[d - 1] * 10
             assert path.gradient[-1] < 1e-6
 
@@ -169,7 +169,7 @@ def test_an_iteration_is_worth_one_of_scipy():
 def test_the_energy_decreases_until_rounding(dtype):
     x, y = cast(problem(3), dtype)
     for objective in ("squared", "huber"):
-        learner = Conjugate(MLP(hidden=(5,)), steps=200, saves=200, objective=objective)
+        learner = Conjugate(MLP(hidden=(5,)), steps=200, checkpoints=200, objective=objective)
         path = fit(learner, x, y, method="path")
         energy = energies(learner, path, x, y)
         # 4 units of the last place are what the search takes for rounding, and as many again are lost when the energy
@@ -186,8 +186,8 @@ def test_fit_is_the_end_of_the_path_wherever_it_is_saved(dtype):
     x, y = cast(problem(4), dtype)
     learner = Conjugate(MLP(hidden=()), steps=6)
     whole = fit(learner, x, y)
-    for saves in (6, (1, 3)):
-        path = fit(Conjugate(MLP(hidden=()), steps=6, saves=saves), x, y, method="path")
+    for checkpoints in (6, (1, 3)):
+        path = fit(Conjugate(MLP(hidden=()), steps=6, checkpoints=checkpoints), x, y, method="path")
         jax.tree.map(
             lambda a, b: np.testing.assert_allclose(a[-1], b, rtol=ITERATED[dtype], atol=ITERATED[dtype]),
             path.params,
@@ -269,7 +269,7 @@ def test_rows_that_fail_or_have_converged_change_no_neighbour_and_end(dtype):
 
 def test_a_converged_network_stays_as_it_is(dtype):
     x, y = cast(problem(9), dtype)
-    path = fit(Conjugate(MLP(hidden=()), steps=3000, saves=(200, 1000)), x, y, method="path")
+    path = fit(Conjugate(MLP(hidden=()), steps=3000, checkpoints=(200, 1000)), x, y, method="path")
     jax.tree.map(lambda a: np.testing.assert_array_equal(a, np.broadcast_to(a[:1], a.shape)), path.params)
 
 
@@ -290,14 +290,14 @@ def test_early_stopping_ends_where_its_rule_says(dtype):
     base = Conjugate(MLP(hidden=(8,)), steps=200)
     learner = EarlyStopped(base, share=1 / 3, stretch=1.5, patience=3.0)
     losses = assess(jax.random.key(1), learner, data, plan)
-    saves, ended = np.array(base.save_steps), 0
-    assert losses.info["validation"].shape == (12, 1, len(saves))
+    checkpoints, ended = np.array(base.checkpoint_steps), 0
+    assert losses.info["validation"].shape == (12, 1, len(checkpoints))
     for errors, iteration in zip(losses.info["validation"][:, 0], losses.info["iteration"][:, 0], strict=True):
         last = np.flatnonzero(np.isfinite(errors))[-1]
-        bests = [saves[np.argmin(errors[: save + 1])] for save in range(last + 1)]
-        goes_on = saves[: last + 1] <= 1.5 * np.array(bests) + 3
+        bests = [checkpoints[np.argmin(errors[: save + 1])] for save in range(last + 1)]
+        goes_on = checkpoints[: last + 1] <= 1.5 * np.array(bests) + 3
         assert goes_on[:-1].all()
-        assert not goes_on[-1] or last == len(saves) - 1
+        assert not goes_on[-1] or last == len(checkpoints) - 1
         assert iteration == bests[-1]
         ended += not goes_on[-1]
     assert ended > 6

@@ -208,7 +208,7 @@ def test_delves_names_are_the_methods_of_the_papers():
         assert (
             descent.rate,
             descent.steps,
-            len(descent.save_steps),
+            len(descent.checkpoint_steps),
             descent.relevance,
             descent.optimiser,
             descent.batch,

@@ -1,4 +1,4 @@
-"""Gradient descent against NumPy and optax: steps, step factors, saves, batches, and trainings that fail."""
+"""Gradient descent against NumPy and optax: steps, step factors, checkpoints, batches, and trainings that fail."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jaxgen import Data, assess, learn, resample
 from jaxgen.learn import L2, MLP, Descent, EarlyStopped, Optax, PerTask, Scaled
-from jaxgen.learn.network.iterative import prepare, save_steps
+from jaxgen.learn.network.iterative import checkpoint_steps, prepare
 
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(24, 4)), RANDOM.normal(size=(24, 2))
@@ -214,9 +214,9 @@ def test_the_path_ends_where_shorter_trainings_end(double):
     gives.
     """
     learner = Descent(
-        MLP((3,), dropout=0.3), steps=7, saves=(2, 5), batch=6, optimiser=Optax("adam", learning_rate=0.05)
+        MLP((3,), dropout=0.3), steps=7, checkpoints=(2, 5), batch=6, optimiser=Optax("adam", learning_rate=0.05)
     )
-    assert learner.save_steps == (2, 5, 7)
+    assert learner.checkpoint_steps == (2, 5, 7)
     x, y, w = arrays(double, X, Y, W)
     saved = path(learner, x, y, w)
     assert saved.failed_step.shape == (3,)
@@ -245,9 +245,9 @@ NEAL += (*range(1200, 2001, 200), *range(2500, 5001, 500), *range(6000, 10001, 1
 
 def test_saves_of_neal():
     assert len(NEAL) == 63
-    assert save_steps("1-2-5", 20_000) == save_steps(63, 20_000) == NEAL
-    assert save_steps("1-2-5", 23) == (*range(1, 11), 12, 14, 16, 18, 20, 23)
-    assert save_steps("1-2-5", 1) == (1,)
+    assert checkpoint_steps("1-2-5", 20_000) == checkpoint_steps(63, 20_000) == NEAL
+    assert checkpoint_steps("1-2-5", 23) == (*range(1, 11), 12, 14, 16, 18, 20, 23)
+    assert checkpoint_steps("1-2-5", 1) == (1,)
 
 
 @settings(derandomize=True, deadline=None, max_examples=100)
@@ -255,18 +255,18 @@ def test_saves_of_neal():
 def test_saves_increase_to_the_last_step(data):
     steps = data.draw(st.integers(1, 30_000))
     number = data.draw(st.integers(1, steps) | st.integers(1, min(steps, 40)) | st.integers(max(1, steps - 3), steps))
-    for saves in (save_steps(number, steps), save_steps("1-2-5", steps)):
-        assert saves[-1] == steps
-        assert saves[0] == 1 or len(saves) == 1
-        assert np.all(np.diff(saves) > 0)
-    assert len(save_steps(number, steps)) == number
+    for checkpoints in (checkpoint_steps(number, steps), checkpoint_steps("1-2-5", steps)):
+        assert checkpoints[-1] == steps
+        assert checkpoints[0] == 1 or len(checkpoints) == 1
+        assert np.all(np.diff(checkpoints) > 0)
+    assert len(checkpoint_steps(number, steps)) == number
 
 
 @settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.sets(st.integers(1, 100), min_size=1), st.integers(0, 5))
 def test_saves_may_be_listed(chosen, more):
     listed = tuple(sorted(chosen))
-    assert save_steps(listed, listed[-1] + more) == (listed if more == 0 else (*listed, listed[-1] + more))
+    assert checkpoint_steps(listed, listed[-1] + more) == (listed if more == 0 else (*listed, listed[-1] + more))
 
 
 @pytest.mark.parametrize(("relevance", "bits"), [("none", 32), ("correlation", 64)])
@@ -390,7 +390,7 @@ def test_relevance_multiplies_the_steps_of_an_optimiser():
 @pytest.mark.parametrize("optimiser", OPTAX, ids=lambda optimiser: optimiser.name)
 def test_an_optimiser_is_a_value(optimiser):
     learner = Descent(
-        NETWORK, optimiser=optimiser, saves=(1, 5), penalty=(L2(0.1),), relevance="gradient", tolerance=0.1
+        NETWORK, optimiser=optimiser, checkpoints=(1, 5), penalty=(L2(0.1),), relevance="gradient", tolerance=0.1
     )
     again = learn.from_text(repr(learner))
     assert again == learner
@@ -441,7 +441,7 @@ def test_a_network_above_the_tolerance_fails():
     """
     data, plan = Data(X, Y, tuple("abcd")), resample.k_fold(jax.random.key(0), 24, folds=3)
     x, y, w = arrays(np.float32, X, Y, plan.train[0])
-    gradients = path(Descent(LINEAR, steps=300, rate=0.5, saves=(5,)), x, y, w).gradient
+    gradients = path(Descent(LINEAR, steps=300, rate=0.5, checkpoints=(5,)), x, y, w).gradient
     assert gradients[0] > 1e-2
     assert gradients[1] < 1e-5  # rounding in single precision
     losses = assess(jax.random.key(0), Descent(LINEAR, steps=5, rate=0.5, tolerance=LIMIT), data, plan)
@@ -475,26 +475,32 @@ SENTENCES = {
         Descent(relevance="ard"),
         "relevance to be one of 'none', 'gradient', 'correlation', got 'ard'; choose one of these",
     ),
-    "unknown saves": (
-        Descent(saves="log"),
-        r"saves='1-2-5', a whole number from 1 to the 1000 steps, or a tuple of iterations, got "
+    "unknown checkpoints": (
+        Descent(checkpoints="log"),
+        r"checkpoints='1-2-5', a whole number from 1 to the 1000 steps, or a tuple of iterations, got "
         r"'log'; choose one of these",
     ),
-    "too many saves": (
-        Descent(steps=5, saves=6),
+    "too many checkpoints": (
+        Descent(steps=5, checkpoints=6),
         "a whole number from 1 to the 5 steps, or a tuple of iterations, got 6",
     ),
-    "no saves": (Descent(saves=0), "a whole number from 1 to the 1000 steps, .*, got 0"),
-    "saves out of order": (
-        Descent(saves=(5, 3)),
-        r"saves at increasing iterations from 1 to 1000, got \(5, 3\); list each once, in order",
+    "no checkpoints": (Descent(checkpoints=0), "a whole number from 1 to the 1000 steps, .*, got 0"),
+    "checkpoints out of order": (
+        Descent(checkpoints=(5, 3)),
+        r"checkpoints at increasing iterations from 1 to 1000, got \(5, 3\); list each once, in order",
     ),
-    "saves beyond the end": (
-        Descent(steps=4, saves=(3, 5)),
-        r"saves at increasing iterations from 1 to 4, got \(3, 5\)",
+    "checkpoints beyond the end": (
+        Descent(steps=4, checkpoints=(3, 5)),
+        r"checkpoints at increasing iterations from 1 to 4, got \(3, 5\)",
     ),
-    "saves at the start": (Descent(saves=(0, 5)), r"saves at increasing iterations from 1 to 1000, got \(0, 5\)"),
-    "an empty tuple of saves": (Descent(saves=()), r"saves at increasing iterations from 1 to 1000, got \(\)"),
+    "checkpoints at the start": (
+        Descent(checkpoints=(0, 5)),
+        r"checkpoints at increasing iterations from 1 to 1000, got \(0, 5\)",
+    ),
+    "an empty tuple of checkpoints": (
+        Descent(checkpoints=()),
+        r"checkpoints at increasing iterations from 1 to 1000, got \(\)",
+    ),
     "unknown optimiser": (
         Descent(optimiser=Optax("adamm", 0.1)),
         r"a function of optax with its arguments, got Optax\('adamm', 0.1\) \(.*\); "

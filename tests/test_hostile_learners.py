@@ -123,19 +123,19 @@ REFUSED = {
     ),
     "strength: None": (lambda: Descent(penalty=Sparse(None)), "the strength of Sparse .*, got None"),
     "strength: NaN": (lambda: Descent(PerTask(tasks=1), penalty=Tied(np.nan)), "the tasks of PerTask"),
-    "saves: number": (
-        lambda: Descent(saves=2.5),
-        "saves='1-2-5', a whole number from 1 to the 1000 steps, .*, got 2.5",
+    "checkpoints: number": (
+        lambda: Descent(checkpoints=2.5),
+        "checkpoints='1-2-5', a whole number from 1 to the 1000 steps, .*, got 2.5",
     ),
-    "saves: flag": (lambda: Descent(saves=True), "saves='1-2-5', .*, got True"),
-    "saves: None": (lambda: Descent(saves=None), "saves='1-2-5', .*, got None"),
-    "saves: floats": (
-        lambda: Descent(saves=(1.0, 5.0)),
-        r"saves at increasing iterations from 1 to 1000, got \(1.0, 5.0\)",
+    "checkpoints: flag": (lambda: Descent(checkpoints=True), "checkpoints='1-2-5', .*, got True"),
+    "checkpoints: None": (lambda: Descent(checkpoints=None), "checkpoints='1-2-5', .*, got None"),
+    "checkpoints: floats": (
+        lambda: Descent(checkpoints=(1.0, 5.0)),
+        r"checkpoints at increasing iterations from 1 to 1000, got \(1.0, 5.0\)",
     ),
-    "saves: too late": (
-        lambda: Descent(saves=(1, 2000)),
-        r"saves at increasing iterations from 1 to 1000, got \(1, 2000\)",
+    "checkpoints: too late": (
+        lambda: Descent(checkpoints=(1, 2000)),
+        r"checkpoints at increasing iterations from 1 to 1000, got \(1, 2000\)",
     ),
     "tolerance": (
         lambda: Descent(tolerance="small"),
@@ -330,7 +330,7 @@ EQUAL = {
     "ridge": lambda: (LeastSquares(ridge=np.float64(2.0)), LeastSquares(ridge=2.0)),
     "neighbours": lambda: (Neighbours(np.int64(3)), Neighbours(3)),
     "hidden": lambda: (Descent(MLP([np.int32(4)]), steps=np.int64(2)), Descent(MLP((4,)), steps=2)),
-    "saves": lambda: (Descent(steps=5, saves=[1, np.int64(3)]), Descent(steps=5, saves=(1, 3))),
+    "checkpoints": lambda: (Descent(steps=5, checkpoints=[1, np.int64(3)]), Descent(steps=5, checkpoints=(1, 3))),
     "optimiser": lambda: (
         Descent(optimiser=Optax("sgd", learning_rate=np.float64(0.5))),
         Descent(optimiser=Optax("sgd", learning_rate=0.5)),

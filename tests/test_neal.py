@@ -92,7 +92,7 @@ def step_factors(learner, params, cases):
 
 def trajectory(method, dtype):
     """Weights [epochs, 681] after each of `EPOCHS`."""
-    learner = learn.Descent(steps=EPOCHS[-1], relevance=RELEVANCE[method], saves=EPOCHS)
+    learner = learn.Descent(steps=EPOCHS[-1], relevance=RELEVANCE[method], checkpoints=EPOCHS)
     return vector(
         path(
             learner,
@@ -103,10 +103,10 @@ def trajectory(method, dtype):
 
 
 def test_the_saves_are_neals_63():
-    saves = learn.Descent(steps=20_000).save_steps
-    assert len(saves) == 63
-    assert saves == learn.Descent(steps=20_000, saves=63).save_steps
-    assert (saves[0], saves[-1]) == (1, 20_000)
+    checkpoints = learn.Descent(steps=20_000).checkpoint_steps
+    assert len(checkpoints) == 63
+    assert checkpoints == learn.Descent(steps=20_000, checkpoints=63).checkpoint_steps
+    assert (checkpoints[0], checkpoints[-1]) == (1, 20_000)
 
 
 @pytest.mark.parametrize("method", [1, 2])
@@ -141,7 +141,9 @@ def test_validation_errors_of_a_trajectory():
     reference has 15 digits).
     """
     with jax.enable_x64(True):
-        learner = learn.EarlyStopped(learn.Descent(steps=EPOCHS[-1], relevance="gradient", saves=EPOCHS), share=0.25)
+        learner = learn.EarlyStopped(
+            learn.Descent(steps=EPOCHS[-1], relevance="gradient", checkpoints=EPOCHS), share=0.25
+        )
         order = jnp.asarray(np.r_[96:128, :96])
         start = network(start_weights("trajectory_start")[None], np.float64)
         trained = stop(learner, jnp.asarray(X), jnp.asarray(Y), start, order, jnp.asarray(X))[0]
@@ -219,13 +221,13 @@ def test_ensembles(method, steps, bits):
             jnp.arange(128),
             jnp.asarray(at.astype(dtype)),
         )
-        saves = len(learner.base.save_steps)
-        assert learner.base.save_steps == tuple(want["saved_epochs"][:saves])
+        checkpoints = len(learner.base.checkpoint_steps)
+        assert learner.base.checkpoint_steps == tuple(want["saved_epochs"][:checkpoints])
         np.testing.assert_array_equal(trained.iteration, want["selected_epoch"])
         exact = {"rtol": 0, "atol": 1e-12 if bits == 64 else 1e-5}
         np.testing.assert_allclose(members, want["member_predictions"], **exact)
         np.testing.assert_allclose(mean, want["ensemble_prediction"], **exact)
         if bits == 64:
-            np.testing.assert_allclose(trained.errors, want["val_mse"][:, :saves], rtol=1e-12)
+            np.testing.assert_allclose(trained.errors, want["val_mse"][:, :checkpoints], rtol=1e-12)
             if method == 3:
                 np.testing.assert_allclose(correlations(), want["r_factors"], rtol=1e-12)

@@ -249,7 +249,7 @@ def test_noise_has_the_standard_deviation_stated(network, layer, sd):
 
 
 def test_an_iteration_draws_anew_and_the_same_key_the_same():
-    learner = Descent(MLP((3,), noise=0.5, dropout=0.5), steps=2, saves=(1,))
+    learner = Descent(MLP((3,), noise=0.5, dropout=0.5), steps=2, checkpoints=(1,))
     x, y, w = arrays(np.float32, X, Y, np.ones(24))
     params = start(learner.network, jax.random.key(7), x, y)
     path = jit(lambda learner, key: learner.path(key, x, y, w, params).params)

@@ -162,7 +162,7 @@ def test_absent_cases_change_nothing_in_any_wrapper(double):
 
 
 def test_the_path_of_a_normalised_learner():
-    learner = Normalised(Descent(FIT.network, steps=5, saves=(2, 5)))
+    learner = Normalised(Descent(FIT.network, steps=5, checkpoints=(2, 5)))
     x, y, w = arrays(np.float32, X, Y, W)
     predicted = jit(
         lambda learner: jax.vmap(lambda p: learner.predict(p, x))(learner.path(jax.random.key(0), x, y, w))
@@ -252,11 +252,11 @@ def test_the_saved_network_with_the_least_error_is_taken(double):
     """
     x, y, w = arrays(double, *SCALED)
     trained, mean, info = train(STOP, x, y, w, x, {"order": jnp.asarray(ORDER)})
-    errors, saves = np.asarray(info["validation"]), np.array(FIT.save_steps)
-    assert errors.shape == (3, len(saves))
-    np.testing.assert_array_equal(info["iteration"], saves[np.argmin(errors, axis=1)])
+    errors, checkpoints = np.asarray(info["validation"]), np.array(FIT.checkpoint_steps)
+    assert errors.shape == (3, len(checkpoints))
+    np.testing.assert_array_equal(info["iteration"], checkpoints[np.argmin(errors, axis=1)])
     assert len(set(np.argmin(errors, axis=1))) > 1
-    assert np.any(np.argmin(errors, axis=1) < len(saves) - 1)
+    assert np.any(np.argmin(errors, axis=1) < len(checkpoints) - 1)
     members = np.asarray(jax.vmap(lambda p: FIT.predict(p, x))(trained.members))
     close(mean, members.mean(axis=0), double)
     for q, cases in enumerate(validation_cases()):
@@ -268,7 +268,7 @@ def test_validation_cases_touch_no_gradient(double):
     """Other targets of the first portion change the error of the first member, but not its network; the other members
     learn from them.
     """
-    learner = EarlyStopped(Descent(FIT.network, steps=5, saves=(5,)), folds=3)
+    learner = EarlyStopped(Descent(FIT.network, steps=5, checkpoints=(5,)), folds=3)
     x, y, w = arrays(double, *SCALED)
     order = {"order": jnp.asarray(ORDER)}
     one, _, _ = train(learner, x, y, w, x, order)
@@ -280,10 +280,10 @@ def test_validation_cases_touch_no_gradient(double):
     assert all(leaf.tolist() == [True, False, False] for leaf in jax.tree.leaves(same))
 
 
-def stop_early(errors, saves, patience, stretch):
+def stop_early(errors, checkpoints, patience, stretch):
     """Errors seen before the stop, and the iteration chosen, by the rule in the docstring."""
     best = (np.inf, 0)
-    for k, step in enumerate(saves):
+    for k, step in enumerate(checkpoints):
         best = min(best, (errors[k], step))
         if step > stretch * best[1] + patience:
             break
@@ -299,14 +299,14 @@ def test_patience(patience, stretch, double):
     _, _, info = train(EarlyStopped(FIT, folds=3, patience=patience, stretch=stretch), x, y, w, x, order)
     ends = []
     for q in range(3):
-        seen, iteration = stop_early(whole[q], FIT.save_steps, patience, stretch)
+        seen, iteration = stop_early(whole[q], FIT.checkpoint_steps, patience, stretch)
         ends.append(seen)
         assert int(info["iteration"][q]) == iteration
         np.testing.assert_allclose(
             info["validation"][q, :seen], whole[q, :seen], rtol=1e-10
         )  # another program, the same sums
         assert np.isnan(info["validation"][q, seen:]).all()
-    assert min(ends) < len(FIT.save_steps), "one ends early"
+    assert min(ends) < len(FIT.checkpoint_steps), "one ends early"
 
 
 def test_refit(double):
@@ -315,14 +315,14 @@ def test_refit(double):
     order = {"order": jnp.asarray(ORDER)}
     chosen = np.asarray(train(STOP, x, y, w, x, order)[0].iteration)
     trained, predicted, _ = train(EarlyStopped(FIT, folds=3, refit=True), x, y, w, x, order)
-    saves = np.array(FIT.save_steps)
-    want = saves[np.argmin(np.abs(np.log(saves) - np.log(chosen.mean())))]
+    checkpoints = np.array(FIT.checkpoint_steps)
+    want = checkpoints[np.argmin(np.abs(np.log(checkpoints) - np.log(chosen.mean())))]
     assert trained.iteration.tolist() == [want]
-    assert trained.errors.shape == (3, len(saves))
+    assert trained.errors.shape == (3, len(checkpoints))
     # the start differs by its key: train on from the start that this network had
     _, refit_key, *_ = jax.random.split(jax.random.key(0), 5)
     path = jit(lambda fit: jax.vmap(lambda p: fit.predict(p, x))(fit.path(refit_key, x, y, w)))(FIT)
-    close(predicted, path[list(saves).index(want)], double)
+    close(predicted, path[list(checkpoints).index(want)], double)
 
 
 def test_a_network_that_diverges_at_once_fails_and_one_that_diverges_later_does_not():
@@ -333,7 +333,7 @@ def test_a_network_that_diverges_at_once_fails_and_one_that_diverges_later_does_
     assert losses.failed.all()
     with pytest.raises(ValueError, match="at step 1: none of a member's saved networks had a finite validation error"):
         _ = losses.g
-    later = EarlyStopped(Descent(MLP(()), rate=30.0, steps=200, saves=(1, 2, 200)), folds=2)
+    later = EarlyStopped(Descent(MLP(()), rate=30.0, steps=200, checkpoints=(1, 2, 200)), folds=2)
     trained, predicted, info = train(later, x, y, w, x)
     assert int(later.failure(trained)) == 0
     assert np.all(info["failed_step"] > 2)
@@ -472,17 +472,17 @@ SENTENCES = {
     "no saved networks": (
         EarlyStopped(learn.LeastSquares()),
         TypeError,
-        r"a learner that saves networks while it trains, got LeastSquares\(\); use Descent or Conjugate",
+        r"a learner that keeps checkpoints while it trains, got LeastSquares\(\); use Descent or Conjugate",
     ),
     "no saved networks further inside": (
         EarlyStopped(Normalised(learn.LeastSquares())),
         TypeError,
-        "a learner that saves networks while it trains, got Normalised",
+        "a learner that keeps checkpoints while it trains, got Normalised",
     ),
     "an ensemble inside": (
         EarlyStopped(Augmented(Ensemble(FIT), augment=jittered)),
         TypeError,
-        "a learner that saves networks while it trains, got Augmented",
+        "a learner that keeps checkpoints while it trains, got Augmented",
     ),
     "one fold": (EarlyStopped(FIT, folds=1), ValueError, "at least 2, got 1; give share=0.25 for a single split"),
     "a floor of 0": (

@@ -97,7 +97,7 @@ def test_targets_are_normalised_by_task_or_as_is_asked_for():
 
 # Starts, saved networks, and what was made small
 
-STILL = Descent(MLP((2,)), steps=2, saves=(1, 2), rate=1e-30)
+STILL = Descent(MLP((2,)), steps=2, checkpoints=(1, 2), rate=1e-30)
 """Stays where it begins."""
 CHANGING = {
     "normalised": Normalised,

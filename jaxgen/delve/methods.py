@@ -75,14 +75,14 @@ def mlp_bgd(relevance: str = "none", members: int | None = None, steps: int = 20
     """The learner of Neal's methods mlp-bgd (1998, sections 3.3, 3.5 and 3.6).
 
     Four networks of 20 tanh hidden units, each trained on three quarters of the cases by batch gradient descent and
-    stopped where its error on the last quarter is least, of 63 saved networks; the prediction is their mean. DELVE's
+    stopped where its error on the last quarter is least, of 63 checkpoints; the prediction is their mean. DELVE's
     normalisation. Start parameters uniform in (-0.01, 0.01).
 
     Args:
       relevance: "none" is mlp-bgd-1, "gradient" mlp-bgd-2, "correlation" mlp-bgd-3; see `learn.Descent`, and
         `learn.Scaled` for another mlp-bgd-3.
       members: 1 trains the first of the four only, as mlp-bgd-2b; None trains all.
-      steps: iterations of each network; saves are at `saves="1-2-5"`, which are 63 for 20,000.
+      steps: iterations of each network; checkpoints are at "1-2-5", which are 63 for 20,000.
     Returns:
       A learner of values only, which prints as code that recreates it.
     """
@@ -136,7 +136,7 @@ def mlp_ese_1(
     its validation error, and its network at that minimum is used; the prediction is the mean of the members. The
     defaults are choices for what is not known: 10 members (the original had as many as its time allowed), a third of
     the cases for validation, an end beyond 1.5 times the best iteration + 50 and after 1000 iterations at the latest,
-    errors looked at in the iterations of `saves="1-2-5"`, start parameters uniform in (-0.01, 0.01) as Neal's, and
+    errors looked at in the iterations "1-2-5", start parameters uniform in (-0.01, 0.01) as Neal's, and
     DELVE's normalisation by all training cases, those for validation included. The 50 were chosen on kin-8nm, where
     the paper finds it about as good as mlp-bgd-1: with 10 many members end on the plateau around the best linear
     function (loss 0.45 in place of 0.27 at 256 cases).

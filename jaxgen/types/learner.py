@@ -165,7 +165,7 @@ class Learner(Value):
     ) -> Params:
         """The networks saved while it trains, every array with a leading axis [S]."""
         raise TypeError(
-            f"expected a learner that saves networks while it trains, got {self}; use Descent or Conjugate, "
+            f"expected a learner that keeps checkpoints while it trains, got {self}; use Descent or Conjugate, "
             "also inside Normalised or Augmented"
         )
 
@@ -180,9 +180,9 @@ class Learner(Value):
         stretch: float = 1.0,
         start: PyTree = None,
     ) -> Any:
-        """The best of the saved networks by the error that `watch` gives, errors [S]; see `learn.Descent`."""
+        """The best of the checkpoints by the error that `watch` gives, errors [S]; see `learn.Descent`."""
         raise TypeError(
-            f"expected a learner that saves networks while it trains, got {self}; use Descent or Conjugate, "
+            f"expected a learner that keeps checkpoints while it trains, got {self}; use Descent or Conjugate, "
             "also inside Normalised or Augmented"
         )
 
@@ -288,7 +288,7 @@ class Foreign(Learner):
         return self.own.minimised(params) if hasattr(self.own, "minimised") else None
 
     def path(self, key: Key, x: Array, y: Array, w: Array, start: PyTree = None) -> Params:
-        """Its saved networks for cases [n, D], [n, K], [n]."""
+        """Its checkpoints for cases [n, D], [n, K], [n]."""
         if not hasattr(self.own, "path"):
             return super().path(key, x, y, w, start)
         return self.own.path(key, x, y, w) if start is None else self.own.path(key, x, y, w, start=start)

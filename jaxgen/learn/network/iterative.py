@@ -40,8 +40,8 @@ class Trained(NamedTuple):
 
 
 class Watched(NamedTuple):
-    """The saved network with the least error, the errors [S] of all saves (NaN after an early end), and its iteration
-    [] (0 if none was finite).
+    """The checkpoint with the least error, the errors [S] of all checkpoints (NaN after an early end), and its
+    iteration [] (0 if none was finite).
     """
 
     best: Params
@@ -68,7 +68,7 @@ class _Watch(NamedTuple):
       best: the network with the least error so far.
       least: that error; infinite before there is one.
       iteration: its iteration; 0 before there is one.
-      errors: of the saves so far, [S]; NaN where there is none.
+      errors: of the checkpoints so far, [S]; NaN where there is none.
       active: whether this training goes on; others that run together may.
     """
 
@@ -100,10 +100,10 @@ class Iterative(Learner):
       steps: iterations.
       objective: what is made small; a name or an `Objective`.
       penalty: one or several of L2, L1, Sparse, Tied, added to the sum of the objective over the cases.
-      saves: iterations whose networks `path` returns and early stopping chooses from: "1-2-5" for 1 to 10 by 1, to 20
-        by 2, to 50 by 5, to 100 by 10, and so on (Neal 1998: 63 in 20,000); a number for that many, which are those of
-        "1-2-5" if these are as many, else spaced logarithmically; or the iterations themselves. The last iteration is
-        always one.
+      checkpoints: iterations whose networks `path` returns and early stopping chooses from: "1-2-5" for 1 to 10 by 1, to
+        20 by 2, to 50 by 5, to 100 by 10, and so on (Neal 1998: 63 in 20,000); a number for that many, which are those
+        of "1-2-5" if these are as many, else spaced logarithmically; or the iterations themselves. The last iteration
+        is always one.
       tolerance: a network whose relative gradient norm is above it after the last iteration is marked as failed; None
         accepts all. (Michelucci & Venturini 2021 ask to leave out networks that did not converge.)
     """
@@ -112,7 +112,7 @@ class Iterative(Learner):
     steps: int = 1000
     objective: str | Objective = "squared"
     penalty: Penalty | tuple[Penalty, ...] = ()
-    saves: str | int | tuple[int, ...] = "1-2-5"
+    checkpoints: str | int | tuple[int, ...] = "1-2-5"
     tolerance: float | None = None
 
     saves_networks: ClassVar[bool] = True
@@ -140,9 +140,9 @@ class Iterative(Learner):
         return () if column is None else (column,)
 
     @property
-    def save_steps(self) -> tuple[int, ...]:
+    def checkpoint_steps(self) -> tuple[int, ...]:
         """The S iterations that are saved, strictly increasing, the last one included."""
-        return save_steps(self.saves, self.steps)
+        return checkpoint_steps(self.checkpoints, self.steps)
 
     def init(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"]) -> PyTree:
         """The parameters that `fit` with the same key starts from; only the shapes and types of x [n, D] and y [n, K]
@@ -166,14 +166,14 @@ class Iterative(Learner):
     def path(
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None
     ) -> Trained:
-        """The networks at `save_steps`, every array with a leading axis [S]."""
+        """The networks at `checkpoint_steps`, every array with a leading axis [S]."""
         state, advance, current = self.begin(key, x, y, w, start)
 
         def visit(state, interval):
             state = advance(state, *interval)
             return state, current(state, interval[1])
 
-        return lax.scan(visit, state, _intervals(self.save_steps))[1]
+        return lax.scan(visit, state, _intervals(self.checkpoint_steps))[1]
 
     def watched(
         self,
@@ -186,7 +186,7 @@ class Iterative(Learner):
         stretch: float = 1.0,
         start: PyTree = None,
     ) -> Watched:
-        """The best of the saved networks by the error that `watch(trained, iteration)` gives, the first of equals.
+        """The best of the checkpoints by the error that `watch(trained, iteration)` gives, the first of equals.
 
         Args:
           key, x, y, w, start: as for `fit`, with cases [n, D], [n, K] and weights [n].
@@ -197,7 +197,7 @@ class Iterative(Learner):
           Watched, with errors [S].
         """
         state, advance, current = self.begin(key, x, y, w, start)
-        since, upto = _intervals(self.save_steps)
+        since, upto = _intervals(self.checkpoint_steps)
         nothing = jax.tree.map(
             lambda a: jnp.full(a.shape, jnp.nan if jnp.issubdtype(a.dtype, jnp.floating) else 0, a.dtype),
             jax.eval_shape(current, state, jnp.int32(0)),
@@ -305,7 +305,7 @@ class Iterative(Learner):
         if self.tolerance is not None:
             advice = "leave it out to accept all networks"
             require_number("the tolerance", self.tolerance, above=0, finite=False, advice=advice)
-        save_steps(self.saves, self.steps)
+        checkpoint_steps(self.checkpoints, self.steps)
         check_network(self.network)
         network = as_network(self.network)
         network.check(data)
@@ -369,37 +369,37 @@ def norm(tree: PyTree) -> Float[Array, ""]:
     return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
 
 
-def save_steps(saves: str | int | tuple[int, ...], steps: int) -> tuple[int, ...]:
-    """Strictly increasing iterations from 1 to `steps`, the last one included; see `Iterative.saves`.
+def checkpoint_steps(checkpoints: str | int | tuple[int, ...], steps: int) -> tuple[int, ...]:
+    """Strictly increasing iterations from 1 to `steps`, the last one included; see `Iterative.checkpoints`.
 
     Raises:
-      ValueError: no such spacing, more saves than iterations, or iterations that do not increase from 1 to `steps` at
-        most.
+      ValueError: no such spacing, more checkpoints than iterations, or iterations that do not increase from 1 to
+        `steps` at most.
     """
-    if isinstance(saves, tuple):
-        whole = all(isinstance(save, int) and not isinstance(save, bool) for save in saves)
-        if not (saves and whole and all(a < b for a, b in itertools.pairwise((0, *saves, steps + 1)))):
+    if isinstance(checkpoints, tuple):
+        whole = all(isinstance(checkpoint, int) and not isinstance(checkpoint, bool) for checkpoint in checkpoints)
+        if not (checkpoints and whole and all(a < b for a, b in itertools.pairwise((0, *checkpoints, steps + 1)))):
             raise ValueError(
-                f"expected saves at increasing iterations from 1 to {steps}, got {shown(saves)}; list each once, in "
-                "order"
+                f"expected checkpoints at increasing iterations from 1 to {steps}, got {shown(checkpoints)}; list each "
+                "once, in order"
             )
-        return saves if saves[-1] == steps else (*saves, steps)
+        return checkpoints if checkpoints[-1] == steps else (*checkpoints, steps)
     spaced = _one_two_five(steps)
-    whole = saves if isinstance(saves, int) and not isinstance(saves, bool) else 0
-    if saves == "1-2-5" or whole == len(spaced):
+    whole = checkpoints if isinstance(checkpoints, int) and not isinstance(checkpoints, bool) else 0
+    if checkpoints == "1-2-5" or whole == len(spaced):
         return spaced
     if not 1 <= whole <= steps:
         raise ValueError(
-            f"expected saves='1-2-5', a whole number from 1 to the {steps} steps, or a tuple of iterations, got "
-            f"{shown(saves)}; choose one of these"
+            f"expected checkpoints='1-2-5', a whole number from 1 to the {steps} steps, or a tuple of iterations, got "
+            f"{shown(checkpoints)}; choose one of these"
         )
     return _logarithmic(whole, steps)
 
 
-def _logarithmic(saves: int, steps: int) -> tuple[int, ...]:
+def _logarithmic(checkpoints: int, steps: int) -> tuple[int, ...]:
     """So many different iterations from 1 to `steps`, spaced by their logarithm; the last alone if it is one."""
     chosen = [0]
-    for position in np.geomspace(1, steps, saves) if saves > 1 else [steps]:
+    for position in np.geomspace(1, steps, checkpoints) if checkpoints > 1 else [steps]:
         chosen.append(max(round(position), chosen[-1] + 1))
     return tuple(chosen[1:])
 

@@ -23,7 +23,7 @@ class Stopped(NamedTuple):
 
     members: Params
     iteration: Int[Array, "*S M"]
-    errors: Float[Array, "*S M saves"]
+    errors: Float[Array, "*S M checkpoints"]
 
 
 class _Portions(NamedTuple):
@@ -46,12 +46,12 @@ class EarlyStopped(Wrapper):
     """Early stopping by validation cases split off the training cases; the prediction is the mean of all members.
 
     The cases (a case of weight 2 is one case) are put in random order and cut into equal portions, within one; member
-    q learns from all portions but q, and of its saved networks the one with the least mean loss on portion q is taken,
+    q learns from all portions but q, and of its checkpoints the one with the least mean loss on portion q is taken,
     the first of equals (Neal 1998, section 3.3, with four folds). Validation cases never touch a gradient, a statistic
     or an augmented copy.
 
     Attributes:
-      base: a learner with saved networks: Descent, Conjugate, or one wrapped by Normalised, Scaled or Augmented.
+      base: a learner with checkpoints: Descent, Conjugate, or one wrapped by Normalised, Scaled or Augmented.
       folds: portions, and members.
       members: train only the first so many of the members, for less time; each is the same network as among all. None
         trains all.
@@ -76,7 +76,7 @@ class EarlyStopped(Wrapper):
     def failures(self) -> tuple[str, ...]:
         """What `failure` may say."""
         return (
-            "none of a member's saved networks had a finite validation error (use a smaller rate, or "
+            "none of a member's checkpoints had a finite validation error (use a smaller rate, or "
             "normalise the data with learn.Normalised)",
         )
 
@@ -167,13 +167,13 @@ class EarlyStopped(Wrapper):
         """Refuses what cannot be split, and what the learner inside refuses.
 
         Raises:
-          TypeError: the learner inside saves no networks.
+          TypeError: the learner inside keeps no checkpoints.
           ValueError: too few training cases for the portions, or settings outside their range.
         """
         super().check(data, plan)
         if not self.inside.saves_networks:
             raise TypeError(
-                f"expected a learner that saves networks while it trains, got {shown(self.base)}; "
+                f"expected a learner that keeps checkpoints while it trains, got {shown(self.base)}; "
                 "use Descent or Conjugate, also inside Normalised or Augmented"
             )
         self._check_settings()

@@ -99,7 +99,7 @@ class Changing(Wrapper):
 
     Such a wrapper says with `enter` what goes in, and with `inputs_inside`, `targets_inside` and
     `predictions_outside` how inputs, targets and predictions are changed by parameters that it learned. Everything
-    else follows from it: training from a start, saved networks, and what was made small.
+    else follows from it: training from a start, checkpoints, and what was made small.
     """
 
     def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:
@@ -128,7 +128,7 @@ class Changing(Wrapper):
 
     @property
     def saves_networks(self) -> bool:
-        """Whether the learner inside saves networks while it trains."""
+        """Whether the learner inside keeps checkpoints while it trains."""
         return self.inside.saves_networks
 
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Params:
@@ -145,7 +145,7 @@ class Changing(Wrapper):
     def path(
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None
     ) -> Params:
-        """The networks that the learner inside saves, every array with a leading axis [S]."""
+        """The checkpoints of the learner inside, every array with a leading axis [S]."""
         own, *cases = self.enter(key, x, y, w)
         saved = self.inside.path(*cases, start=start)
         return jax.vmap(lambda params: self.outside(own, params))(saved)
@@ -161,7 +161,7 @@ class Changing(Wrapper):
         stretch: float = 1.0,
         start: PyTree = None,
     ) -> Any:
-        """The best of the networks that the learner inside saves; see `Descent.watched`, errors [S]."""
+        """The best checkpoint of the learner inside; see `Descent.watched`, errors [S]."""
         own, inner_key, inner_x, inner_y, inner_w = self.enter(key, x, y, w)
 
         def watch_outside(params, iteration):
