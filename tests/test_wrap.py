@@ -331,7 +331,7 @@ def test_a_network_that_diverges_at_once_fails_and_one_that_diverges_later_does_
     at_once = EarlyStopped(Descent(MLP(()), rate=1e30, steps=5), folds=2)
     losses = assess(jax.random.key(0), at_once, data, plan)
     assert losses.failed.all()
-    with pytest.raises(ValueError, match="at step 1: none of a member's saved networks had a finite validation error"):
+    with pytest.raises(ValueError, match="at step 1: none of a member's checkpoints had a finite validation error"):
         _ = losses.g
     later = EarlyStopped(Descent(MLP(()), rate=30.0, steps=200, checkpoints=(1, 2, 200)), folds=2)
     trained, predicted, info = train(later, x, y, w, x)
@@ -469,12 +469,12 @@ SENTENCES = {
         ValueError,
         r"the rate to be a finite number above 0, got 0.0",
     ),
-    "no saved networks": (
+    "no checkpoints": (
         EarlyStopped(learn.LeastSquares()),
         TypeError,
         r"a learner that keeps checkpoints while it trains, got LeastSquares\(\); use Descent or Conjugate",
     ),
-    "no saved networks further inside": (
+    "no checkpoints further inside": (
         EarlyStopped(Normalised(learn.LeastSquares())),
         TypeError,
         "a learner that keeps checkpoints while it trains, got Normalised",

@@ -95,7 +95,7 @@ def test_targets_are_normalised_by_task_or_as_is_asked_for():
         assert units(learner)[1][0] != 1
 
 
-# Starts, saved networks, and what was made small
+# Starts, checkpoints, and what was made small
 
 STILL = Descent(MLP((2,)), steps=2, checkpoints=(1, 2), rate=1e-30)
 """Stays where it begins."""

@@ -100,10 +100,10 @@ class Iterative(Learner):
       steps: iterations.
       objective: what is made small; a name or an `Objective`.
       penalty: one or several of L2, L1, Sparse, Tied, added to the sum of the objective over the cases.
-      checkpoints: iterations whose networks `path` returns and early stopping chooses from: "1-2-5" for 1 to 10 by 1, to
-        20 by 2, to 50 by 5, to 100 by 10, and so on (Neal 1998: 63 in 20,000); a number for that many, which are those
-        of "1-2-5" if these are as many, else spaced logarithmically; or the iterations themselves. The last iteration
-        is always one.
+      checkpoints: iterations whose networks `path` returns and early stopping chooses from: "1-2-5" for 1 to 10 by 1,
+        to 20 by 2, to 50 by 5, to 100 by 10, and so on (Neal 1998: 63 in 20,000); a number for that many, which are
+        those of "1-2-5" if these are as many, else spaced logarithmically; or the iterations themselves. The last
+        iteration is always one.
       tolerance: a network whose relative gradient norm is above it after the last iteration is marked as failed; None
         accepts all. (Michelucci & Venturini 2021 ask to leave out networks that did not converge.)
     """
