@@ -66,6 +66,16 @@ def designs(n):
             resample.five_by_two(key, n),
             {"5 x 2 t": compare.five_by_two_t, "5 x 2 F": compare.five_by_two_f},
         ),
+        (
+            "3 x nested 5 folds",
+            resample.nested_pairs(key, n, 5, 3),
+            {"nested CV": compare.nested_cross_validation},
+        ),
+        (
+            "10 pairs of halves, 5 splits",
+            resample.paired_halves(key, n, 10, 5),
+            {"conservative Z": compare.conservative_z},
+        ),
         ("4 disjoint instances", resample.task_instances(n, 3 * n // 16, 4, n // 4), {"DELVE's t": compare.disjoint_t}),
         (
             "4 instances, a common test set",
