@@ -27,7 +27,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from calibration_systems import Setting, blocks, curved, with_risks
+from calibration_systems import Setting, curved, with_risks
 from speed import machine
 
 import jaxgen as jg
@@ -201,8 +201,10 @@ def network_parts(system, n, sets):
     """Data sets in parts, with the seed of each part and the R of each set by noise-free fresh cases; and all these
     R.
     """
-    setting = Setting(system.name, system.learner, curved, 0.5, sets, 1, 0)
-    parts = [(seed, *with_risks(setting, n, size, seed)) for seed, size in blocks(setting, n, sets, 50)]
+    setting, parts = Setting(system.name, system.learner, curved, 0.5, (sets, sets), 0, 1, 0), []
+    for start in range(0, sets, 50):
+        data, risk = with_risks(setting, n, min(50, sets - start), 1000 * n + start)
+        parts.append((1000 * n + start, data, risk(resample.full(n))))
     return parts, np.concatenate([risk for _, _, risk in parts])
 
 

@@ -2,11 +2,10 @@
 
 import argparse
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.metadata import version
 
-import matplotlib
-
-from jaxgen.cli import assess, delve
+from jaxgen.cli import assess_options, delve_options
 from jaxgen.cli.streams import complain, in_words, safe_streams
 
 _EPILOG = """exit codes: 0 done, 1 some trainings failed or something could not be saved (the rest is), 2 the input
@@ -24,9 +23,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     with safe_streams():
         options = _parser().parse_args(arguments)
-        matplotlib.use("Agg")
         try:
-            return options.do(options)
+            options.check(options)
+            module, name = options.do.split(":")
+            return getattr(import_module(module), name)(options)
         except KeyboardInterrupt as stopped:
             complain(str(stopped) or "stopped; what was not complete was not saved")
             return 130
@@ -42,8 +42,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.set_defaults(check=lambda options: None)
     parser.add_argument("--version", action="version", version=version("jaxgen"))
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    assess.add_to(commands)
-    delve.add_to(commands)
+    assess_options.add_to(commands)
+    delve_options.add_to(commands)
     return parser

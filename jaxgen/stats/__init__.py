@@ -1,5 +1,5 @@
 """Estimates, intervals and tests: functions of one or two loss matrices, in double precision on the host."""
 
-from jaxgen.stats import compare, estimate, interval, metrics, planning
+import lazy_loader
 
-__all__ = ["compare", "estimate", "interval", "metrics", "planning"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

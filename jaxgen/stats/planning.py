@@ -5,6 +5,8 @@ Both parts of that variance, of the cases that are tested and of the models that
 learners if the plan leaves out the same share, so that n grows as the square of what is asked for.
 """
 
+from typing import Any
+
 import numpy as np
 import scipy.optimize
 import scipy.stats
@@ -144,4 +146,5 @@ def _shift_for(power: float, df: float, level: float, alternative: str) -> float
     def missing(shift: float) -> float:
         return float(_power(np.asarray(shift), np.asarray(df), level, alternative)) - power
 
-    return float(scipy.optimize.brentq(missing, 1e-9, 200.0))
+    shift: Any = scipy.optimize.brentq(missing, 1e-9, 200.0)
+    return float(shift)

@@ -5,24 +5,6 @@ Axis letters, used in every docstring and annotation of the package:
 `H` hidden units, `M` ensemble members, `S` saved iterations or samples.
 """
 
-from jaxgen.types.data import Data
-from jaxgen.types.learner import Freedom, Key, Learner, Loss, Minimum, Params, as_learner
-from jaxgen.types.losses import Losses
-from jaxgen.types.plan import Plan, as_labels, as_weights
-from jaxgen.types.value import Value
+import lazy_loader
 
-__all__ = [
-    "Data",
-    "Freedom",
-    "Key",
-    "Learner",
-    "Loss",
-    "Losses",
-    "Minimum",
-    "Params",
-    "Plan",
-    "Value",
-    "as_labels",
-    "as_learner",
-    "as_weights",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

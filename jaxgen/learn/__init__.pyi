@@ -1,0 +1,36 @@
+from .linear import Freedom, Learner, LeastSquares, LinearFit, Mean
+from .logistic import Logistic, LogisticFit
+from .neighbours import Neighbours, NeighboursFit
+from .network import L1, L2, MLP, Conjugate, Descent, Objective, Optax, PerTask, Sparse, Tied
+from .promises import check
+from .text import from_text
+from .wrap import Augmented, EarlyStopped, Ensemble, Normalised, Scaled
+
+__all__ = [
+    "L1",
+    "L2",
+    "MLP",
+    "Augmented",
+    "Conjugate",
+    "Descent",
+    "EarlyStopped",
+    "Ensemble",
+    "Freedom",
+    "Learner",
+    "LeastSquares",
+    "LinearFit",
+    "Logistic",
+    "LogisticFit",
+    "Mean",
+    "Neighbours",
+    "NeighboursFit",
+    "Normalised",
+    "Objective",
+    "Optax",
+    "PerTask",
+    "Scaled",
+    "Sparse",
+    "Tied",
+    "check",
+    "from_text",
+]

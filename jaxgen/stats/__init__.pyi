@@ -1,0 +1,3 @@
+from . import compare, estimate, interval, metrics, planning
+
+__all__ = ["compare", "estimate", "interval", "metrics", "planning"]

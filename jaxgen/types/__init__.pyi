@@ -1,0 +1,21 @@
+from .data import Data
+from .learner import Freedom, Key, Learner, Loss, Minimum, Params, as_learner
+from .losses import Losses
+from .plan import Plan, as_labels, as_weights
+from .value import Value
+
+__all__ = [
+    "Data",
+    "Freedom",
+    "Key",
+    "Learner",
+    "Loss",
+    "Losses",
+    "Minimum",
+    "Params",
+    "Plan",
+    "Value",
+    "as_labels",
+    "as_learner",
+    "as_weights",
+]
