@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from jaxgen.types.numbers import printable
+
 _EPILOG = """examples:
   jaxgen assess
       1000 splits of the diabetes data (442 patients), a linear model against the mean
@@ -131,4 +133,4 @@ def check(options: argparse.Namespace) -> None:
         )
     elif not os.path.isfile(options.file):
         found = "a folder" if os.path.isdir(options.file) else "none"
-        raise FileNotFoundError(f"{options.file}: expected a file, got {found}; check the path")
+        raise FileNotFoundError(f"{printable(options.file)}: expected a file, got {found}; check the path")

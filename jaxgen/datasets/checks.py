@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from jaxgen.types.numbers import shown
+from jaxgen.types.numbers import printable, shown
 
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _DATE = re.compile(
@@ -47,7 +47,7 @@ def existing(path: str | PathLike[str]) -> Path:
         there, folder = False, False
     if not there:
         raise FileNotFoundError(
-            f"{_printable(str(path))}: expected a file, got {'a folder' if folder else 'none'}; check the path"
+            f"{printable(str(path))}: expected a file, got {'a folder' if folder else 'none'}; check the path"
         )
     return Path(path)
 
@@ -210,14 +210,8 @@ def looks_like_number(value: Any) -> bool:
 
 def listed(words: Iterable[Any], most: int = 20) -> str:
     """Words with commas between, fit for one line of a message: the first of them if there are many."""
-    every = [_printable(str(word)) for word in words]
+    every = [printable(str(word)) for word in words]
     return ", ".join(every[:most]) + (f", ... ({len(every)} in all)" if len(every) > most else "")
-
-
-def _printable(text: str, most: int = 200) -> str:
-    """A text on one line, cut where it is long."""
-    line = text if text.isprintable() else repr(text)
-    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def floats(array: np.ndarray, names: Sequence[str]) -> np.ndarray:
@@ -226,7 +220,7 @@ def floats(array: np.ndarray, names: Sequence[str]) -> np.ndarray:
         return array.astype(np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
         place = next(place for place in np.ndindex(array.shape) if not is_number(array[place]))
-        value = _printable(str(array[place]))
+        value = printable(str(array[place]))
         raise ValueError(
             f"expected numbers, got '{value}' in column {names[place[-1]]!r}, row {place[-2]}: "
             "text where a number is needed; correct it, or use from_frame"

@@ -104,6 +104,12 @@ def shown(value: Any, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def printable(text: str, most: int = 200) -> str:
+    """A text as it is, on one line and cut where it is long."""
+    line = text if text.isprintable() else repr(text)
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
 def first_line(error: BaseException) -> str:
     """What an error of other code says, for a message: its kind and its first line."""
     lines = str(error).strip().splitlines()
