@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from jaxgen.stats import advice, methods
 from jaxgen.stats.checks import as_numbers, require_alternative, require_finite, require_level
-from jaxgen.stats.spread import Spread, as_result, joined
+from jaxgen.stats.spread import Spread, as_result
 from jaxgen.types import Losses, Plan
 from jaxgen.types.numbers import require_kind, require_one_of
 from jaxgen.types.result import Result
@@ -69,7 +69,7 @@ def over_splits(
     if scale == "logit":
         limits = _within(spread, level, alternative)
         result = replace(result, lower=limits[0], upper=limits[1], method=f"{result.method} on the logit scale")
-    return replace(result, unit=unit, learner="", note=joined(result.note))
+    return replace(result, unit=unit, learner="")
 
 
 def _as_rows(values: Any, plan: Plan) -> Losses:
