@@ -44,7 +44,7 @@ def test_non_inferiority_is_a_t_test_about_the_margin(shift):
     assert got.lower == -np.inf
 
 
-def test_what_has_no_margin_is_refused():
+def test_what_has_no_margin_is_refused(own_messages):
     test = compare.paired_t(losses(RANDOM.normal(size=8)), losses(RANDOM.normal(size=8), learner="b"))
     for margin in (0, -1.0, np.nan, None, "small"):
         with pytest.raises((TypeError, ValueError), match="expected margin"):

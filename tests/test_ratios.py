@@ -3,6 +3,7 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.optimize
@@ -78,8 +79,9 @@ def test_a_skill_score_is_one_minus_the_ratio_and_r_squared_out_of_sample():
     )
     used, y = plan.test[0] > 0, data.y[:, 0]
     prediction = learn.LeastSquares().predict
-    fitted = learn.LeastSquares().fit(KEY, data.x, data.y, plan.train[0].astype(float))
-    r2 = r2_score(y[used], np.asarray(prediction(fitted, data.x))[used, 0])
+    x, w = jnp.asarray(data.x), jnp.asarray(plan.train[0], float)
+    fitted = learn.LeastSquares().fit(KEY, x, jnp.asarray(data.y), w)
+    r2 = r2_score(y[used], np.asarray(prediction(fitted, x))[used, 0])
     # scikit-learn's reference is the mean of the test cases, ours that of the training cases
     shift = np.mean((y[used] - y[~used].mean()) ** 2) / np.var(y[used])
     assert 1 - (1 - got.estimate) * shift == pytest.approx(r2, abs=1e-4)  # single precision of predict
@@ -176,7 +178,7 @@ BAD_ROWS = {
 
 
 @pytest.mark.parametrize("case", BAD_ROWS)
-def test_rows_that_do_not_fit_are_refused(case):
+def test_rows_that_do_not_fit_are_refused(case, own_messages):
     call, words = BAD_ROWS[case]
     with pytest.raises((ValueError, TypeError), match=words):
         call()

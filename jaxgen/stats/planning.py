@@ -40,9 +40,9 @@ def cases_for_width(losses: Losses, width: float, *, level: float = 0.95) -> Res
     require_losses(losses)
     require_number("width", width, above=0, advice="give the width that you want, in the unit of the loss")
     now = interval.recommend(losses, level=level)
-    reach = (now.upper - now.lower) / 2
+    reach = np.asarray((now.upper - now.lower) / 2)
     needed = _needed(losses, reach, width / 2, now.method)
-    return _result("cases for a width", "Cochran 1977, section 4.4", losses, now, needed, level, {"width": 2 * reach})
+    return _result("cases for a width", "Cochran 1977, section 4.6", losses, now, needed, level, {"width": 2 * reach})
 
 
 def cases_for_power(
@@ -89,8 +89,8 @@ def cases_for_power(
         shift = np.abs(difference) / now.standard_error
     df = np.broadcast_to(now.df, np.shape(shift))
     wanted = np.reshape([_shift_for(power, float(d), level, alternative) for d in df.ravel()], df.shape)
-    needed = _needed(first, wanted * now.standard_error, abs(difference), now.method)
-    parts = {"power": _power(shift, df, level, alternative)}
+    needed = _needed(first, np.asarray(wanted * now.standard_error), abs(difference), now.method)
+    parts = {"power": _power(np.asarray(shift), df, level, alternative)}
     return _result("cases for a power", "noncentral t law: Johnson & Welch 1940", first, now, needed, level, parts)
 
 
@@ -137,7 +137,7 @@ def _power(
         for of_normal, of_t in ((normal.sf(critical), law.sf(critical)), (normal.cdf(-critical), law.cdf(-critical)))
     )
     # Far in its tail the noncentral t law of SciPy has no number; the power is 1 there.
-    return np.nan_to_num(np.asarray(above + (below if two_sided else 0)), nan=1.0)
+    return np.asarray(np.nan_to_num(above + (below if two_sided else 0), nan=1.0))
 
 
 def _shift_for(power: float, df: float, level: float, alternative: str) -> float:

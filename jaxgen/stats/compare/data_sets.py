@@ -42,5 +42,5 @@ def wilcoxon(first: Losses, second: Losses, *, alternative: str = "two-sided") -
         statistic, p = result.statistic, result.pvalue
     describe = ("Wilcoxon's signed-rank test", "Wilcoxon 1945", "the difference on data sets like these")
     estimate, w, p_value = (np.asarray(value, np.float64) for value in (np.median(change), statistic, p))
-    parts = {"data sets": np.asarray(first.sets)}
+    parts = {"data sets": np.asarray(float(first.sets))}
     return of_test(describe, first, second, estimate, w, p_value, "W", alternative, parts=parts)

@@ -75,7 +75,8 @@ def hold_out(losses: Losses) -> Result:
         "" if rows == 1 else "the standard error is that of a single hold-out, an upper limit for the mean of several"
     )
     describe = ("hold-out", "Larsen & Hansen 1995, eq. 7", target, f"{losses.loss} loss", losses.learner)
-    error, note = _if_independent(plan, np.sqrt((variance / plan.test_sizes).mean(-1)), note)
+    single = np.asarray(np.sqrt((variance / plan.test_sizes).mean(-1)))
+    error, note = _if_independent(plan, single, note)
     return described(*describe, losses.g.mean(-1), error, note=joined(note, dropped(losses)))
 
 
