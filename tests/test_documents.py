@@ -8,7 +8,8 @@ import jax
 import matplotlib.pyplot as plt
 import pytest
 
-from jaxgen import algebraic, delve
+from jaxgen import algebraic
+from jaxgen.delve import analysis
 from jaxgen.stats import compare, estimate, interval, metrics, planning
 
 ROOT = Path(__file__).parent.parent
@@ -77,7 +78,7 @@ def test_checks_have_one_row_for_every_public_function():
         "metrics.roc": metrics.roc,
         "planning": planning,
         "algebraic": algebraic,
-        "delve": delve.analysis,
+        "delve": analysis,
     }
     found = [f"{prefix}.{name}" for prefix, module in modules.items() for name in functions(module)]
     assert len(found) > 100

@@ -24,8 +24,9 @@ from jaxgen.learn import (
     PerTask,
     Scaled,
 )
-from jaxgen.learn.network import nets
+from jaxgen.learn.network import iterative, nets
 from jaxgen.learn.scale import binary_unit
+from jaxgen.learn.wrap import wrapper
 from jaxgen.types import Freedom, as_learner
 from jaxgen.types.keys import stream
 from jaxgen.types.value import Value
@@ -121,7 +122,7 @@ def path_and_ends(learner, x, y, w, start):
 
 
 def innermost(learner, params):
-    while isinstance(learner, learn.wrap.wrapper.Changing):
+    while isinstance(learner, wrapper.Changing):
         learner, params = learner.inside, learner.inside_of(params)
     return params.params
 
@@ -168,9 +169,7 @@ def test_what_was_made_small_passes_through(wrapped):
     def both(x, y, w):
         trained = learner.fit(KEY, x, y, w)
         free, rebuild, cost = learner.minimised(trained)
-        cases = learn.network.iterative.prepare(
-            learner.inputs_inside(trained, x), learner.targets_inside(trained, y), w
-        )
+        cases = iterative.prepare(learner.inputs_inside(trained, x), learner.targets_inside(trained, y), w)
         losses, penalty = cost(free, x, y)
         return jnp.sum(w * losses) + penalty, learner.base.energy(free, cases), learner.predict(rebuild(free), x)
 
