@@ -27,7 +27,12 @@ MARKERS = "os^vDP*X"
 
 
 def panels(frame, draw, xlabel, ylabel):
-    """A panel per learner and size, each drawn by draw(axes, rows of the table), with one legend for all."""
+    """A panel per learner and size, each drawn by draw(axes, rows of the table, looks), with one legend for all: a
+    method and a plan look the same in every panel.
+    """
+    names = list(dict.fromkeys(zip(frame[frame.columns[2]], frame.plan, strict=True)))
+    colours = matplotlib.colormaps["tab20"](np.arange(len(names)) % 20)
+    looks = dict(zip(names, zip(colours, (MARKERS * 4)[: len(names)], strict=True), strict=True))
     learners, sizes = frame.learner.unique(), frame.n.unique()
     figure, axes = plt.subplots(
         len(learners),
@@ -40,7 +45,7 @@ def panels(frame, draw, xlabel, ylabel):
     )
     for (learner, n), part in frame.groupby(["learner", "n"], sort=False):
         panel = axes[list(learners).index(learner), list(sizes).index(n)]
-        draw(panel, part)
+        draw(panel, part, looks)
         panel.set_title(f"{learner}, n = {n}", fontsize=10)
         panel.spines[["top", "right"]].set_visible(False)
     for panel in axes[-1]:
@@ -53,22 +58,21 @@ def panels(frame, draw, xlabel, ylabel):
     return figure
 
 
-def styles(rows):
-    """A colour and a marker for each row of a panel, the same in every panel."""
-    colours = matplotlib.colormaps["tab20"](np.arange(len(rows)) % 20)
-    return zip(rows.itertuples(index=False, name=None), colours, (MARKERS * 4)[: len(rows)], strict=True)
+def styles(rows, looks):
+    """Each row of a panel, whose first columns are a method and a plan, with its colour and marker."""
+    return ((row, *looks[row[:2]]) for row in rows.itertuples(index=False, name=None))
 
 
-def coverage(axes, part):
+def coverage(axes, part, looks):
     """Coverage of R against mean width; grey: 95 % and two binomial standard errors."""
-    for (name, plan, width, covered), colour, marker in styles(part[["interval", "plan", "width", "covers R"]]):
+    for (name, plan, width, covered), colour, marker in styles(part[["interval", "plan", "width", "covers R"]], looks):
         axes.plot(width, covered, marker, color=colour, label=f"{name}: {plan}")
     reach = 2 * np.sqrt(0.95 * 0.05 / part.sets.iloc[0])
     axes.axhspan(0.95 - reach, 0.95 + reach, color="0.9", zorder=0)
     axes.set(xscale="log", ylim=(0, 1.02))
 
 
-def levels(axes, part):
+def levels(axes, part, looks):
     """Distribution of the one-sided levels at R minus the uniform one; grey: where a right interval stays in 95 of 100
     runs.
     """
@@ -78,7 +82,7 @@ def levels(axes, part):
         & (part.plan != "5 folds")
     ]
     grid = np.linspace(0, 1, 201)
-    for (name, plan, level), colour, _ in styles(chosen[["interval", "plan", "level"]]):
+    for (name, plan, level), colour, _ in styles(chosen[["interval", "plan", "level"]], looks):
         at = np.searchsorted(np.sort(level[np.isfinite(level)]), grid, side="right") / np.isfinite(level).sum()
         axes.plot(grid, at - grid, color=colour, linewidth=1.2, label=f"{name}: {plan}")
     reach = scipy.stats.kstwo.ppf(0.95, part.sets.iloc[0])
@@ -86,9 +90,9 @@ def levels(axes, part):
     axes.set(xlim=(0, 1))
 
 
-def power(axes, part):
+def power(axes, part, looks):
     """Power against size at 5 %; the line is 5 %, grey: two binomial standard errors."""
-    for (name, plan, size, found), colour, marker in styles(part[["test", "plan", "size at 5%", "power at 5%"]]):
+    for (name, plan, size, found), colour, marker in styles(part[["test", "plan", "size at 5%", "power at 5%"]], looks):
         axes.plot(max(size, 5e-4), found, marker, color=colour, label=f"{name}: {plan}")
     reach = 2 * np.sqrt(0.05 * 0.95 / part.sets.iloc[0])
     axes.axvspan(0.05 - reach, 0.05 + reach, color="0.9", zorder=0)
