@@ -11,8 +11,9 @@ import pytest
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and fork are those of POSIX")
 
 HEAD = """
-import faulthandler, sys, threading
+import faulthandler, signal, sys, threading
 faulthandler.dump_traceback_later(100, exit=True)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a process in the background of a shell ignores
 from dataclasses import dataclass
 import jax, jax.numpy as jnp, numpy as np
 import jaxgen as jg
