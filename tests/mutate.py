@@ -43,10 +43,11 @@ TESTS = {
     "resample": "resample*",
     "simulate": "simulate* hostile_simulate*",
     "stats": "design* interval* compare* estimate*",
-    "stats/compare": "compare* design* multiplicity* many* task* recommended*",
+    "stats/planning": "ratios*",
+    "stats/compare": "compare* design* multiplicity* many* task* recommended* margins* ratios* hierarchical*",
     "stats/estimate": "estimate* bootstrap* resampled* learning_curve* prediction_error* estimator_error*",
     "stats/interval": "interval* design*",
-    "stats/metrics": "metrics*",
+    "stats/metrics": "metrics* ratios*",
     "store": "store*",
     "types": "bad_input* assess* resample* store* learners*",
 }

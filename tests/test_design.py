@@ -395,3 +395,15 @@ def test_error_rates_are_known_where_only_means_were_kept():
     means = dataclasses.replace(whole, values=None)
     assert interval.recommend(means).upper == interval.recommend(whole).upper == interval.corrected_score(whole).upper
     assert compare.recommend(means, dataclasses.replace(means, learner="b")).method == "corrected resampled t-test"
+
+
+def test_instances_whose_test_sets_overlap_in_part_are_refused():
+    """Neither disjoint nor common: one case of the second row's test set is exchanged for one of the first's."""
+    known = resample.task_instances(N, 10, instances=4, test_cases=40)
+    test = known.test.copy()
+    test[1, np.flatnonzero(test[1])[0]] = 0
+    test[1, np.flatnonzero(test[0])[0]] = 1
+    plan = dataclasses.replace(known, test=test)
+    for method in (compare.disjoint_t, compare.quasi_f):
+        with pytest.raises(ValueError, match="test sets that overlap in part; use resample.task_instances"):
+            method(*pair(plan))
