@@ -135,6 +135,19 @@ def test_data_sets_with_noise_are_drawn_together_and_regions_add_up():
     assert (again.estimate, again.lower) == (got.estimate, got.lower)
 
 
+def test_rows_that_repeat_others_buy_no_precision():
+    """Every division into folds twice, with the same differences."""
+    x = drawn(7, 5, 10, 0.2)
+    again = resample.from_weights(*(np.concatenate([w, w]) for w in (PLAN.train, PLAN.test)))
+    once, twice = (
+        compare.hierarchical_t(*pair(values, plan), resamples=800)
+        for values, plan in ((x, PLAN), (np.concatenate([x, x], axis=-1), again))
+    )
+    np.testing.assert_allclose(  # the same draws of means that are rounded in another order
+        [once.estimate, once.lower, once.upper], [twice.estimate, twice.lower, twice.upper], rtol=1e-6
+    )
+
+
 BAD = {
     "two data sets": (lambda: compare.hierarchical_t(*pair(drawn(0, 2, 10, 0.2))), "at least 3 data sets"),
     "one data set": (

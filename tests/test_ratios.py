@@ -118,6 +118,10 @@ def test_ratios_that_cannot_be_are_told():
     assert "is not told apart from 0" in got.note
     with pytest.raises(ValueError, match="expected errors of the first learner above 0 to divide by, got -"):
         compare.error_ratio(dataclasses.replace(first, test_mean=-first.test_mean), second)
+    proportional = compare.error_ratio(first, times(first, 2.0))
+    assert proportional.estimate == 2
+    assert np.isnan([proportional.lower, proportional.upper]).all()
+    assert "which is no certainty" in proportional.note
     nested = resample.nested_pairs(KEY, N, 5)
     with pytest.raises(ValueError, match="for a ratio, got .*; use leave_out or k_fold"):
         compare.error_ratio(losses(nested, 1, "a"), losses(nested, 2, "b"))
@@ -237,6 +241,12 @@ def test_more_cases_for_less_and_nonsense_is_refused():
     wide, narrow = (planning.cases_for_width(first, width).estimate for width in (0.4, 0.2))
     assert narrow == pytest.approx(4 * wide, rel=1e-12)
     assert planning.cases_for_width(losses(PLANS["splits"], 1, "a", sets=3), 0.4).estimate.shape == (3,)
+    few = losses(resample.leave_out(KEY, N, 0.2, 2), 1, "a"), losses(resample.leave_out(KEY, N, 0.2, 2), 2, "b")
+    assert np.isfinite(planning.cases_for_power(*few, 0.2, power=0.99, level=0.99).estimate)  # one degree of freedom
+    wrong = [
+        dataclasses.replace(one, values=1.0 * (one.values > 4), test_mean=np.zeros(1))
+        for one in (losses(PLANS["one split"], 1, "a"), losses(PLANS["one split"], 2, "b"))
+    ]
     for call, words in (
         (lambda: planning.cases_for_width(first, 0.0), "width"),
         (lambda: planning.cases_for_power(first, second, 0.0), "difference that the alternative"),
@@ -246,6 +256,7 @@ def test_more_cases_for_less_and_nonsense_is_refused():
         ),
         (lambda: planning.cases_for_power(first, second, 1.0, power=1.0), "power"),
         (lambda: planning.cases_for_power(first, first, 1.0), "losses that vary"),
+        (lambda: planning.cases_for_power(*wrong, 0.1), "a method with a standard error, got McNemar's test"),
         (lambda: planning.cases_for_width(losses(resample.time_blocks(N, 5), 1, "a"), 1.0), "blocks of a series"),
     ):
         with pytest.raises(ValueError, match=words):

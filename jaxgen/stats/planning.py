@@ -41,7 +41,8 @@ def cases_for_width(losses: Losses, width: float, *, level: float = 0.95) -> Res
     require_number("width", width, above=0, advice="give the width that you want, in the unit of the loss")
     now = interval.recommend(losses, level=level)
     reach = np.asarray((now.upper - now.lower) / 2)
-    needed = _needed(losses, reach, width / 2, now.method)
+    _require_error(reach, now.method)
+    needed = np.asarray(losses.plan.n * np.square(2 * reach / width))
     return _result("cases for a width", "Cochran 1977, section 4.6", losses, now, needed, level, {"width": 2 * reach})
 
 
@@ -85,23 +86,22 @@ def cases_for_power(
             "above 0 for greater, below 0 for less, and not 0"
         )
     now = compare.recommend(first, second, level=level, alternative=alternative)
-    with np.errstate(divide="ignore"):
-        shift = np.abs(difference) / now.standard_error
+    _require_error(now.standard_error, now.method)
+    shift = np.abs(difference) / now.standard_error
     df = np.broadcast_to(now.df, np.shape(shift))
     wanted = np.reshape([_shift_for(power, float(d), level, alternative) for d in df.ravel()], df.shape)
-    needed = _needed(first, np.asarray(wanted * now.standard_error), abs(difference), now.method)
+    needed = np.asarray(first.plan.n * np.square(wanted * now.standard_error / difference))
     parts = {"power": _power(np.asarray(shift), df, level, alternative)}
     return _result("cases for a power", "noncentral t law: Johnson & Welch 1940", first, now, needed, level, parts)
 
 
-def _needed(losses: Losses, reach: Float[np.ndarray, "*Q"], wanted: float, method: str) -> Float[np.ndarray, "*Q"]:
-    """n (reach / wanted)^2."""
-    if not np.all(np.isfinite(reach) & (reach > 0)):
+def _require_error(error: Float[np.ndarray, "*Q"], method: str) -> None:
+    """ValueError unless a method has a standard error, or half a width, [*Q], above 0."""
+    if not np.all(np.isfinite(error) & (error > 0)):
         raise ValueError(
             f"expected losses that vary, and a method with a standard error, got {method} without; use random splits "
             "or folds, and losses that differ"
         )
-    return np.asarray(losses.plan.n * np.square(reach / wanted))
 
 
 def _result(
@@ -146,5 +146,8 @@ def _shift_for(power: float, df: float, level: float, alternative: str) -> float
     def missing(shift: float) -> float:
         return float(_power(np.asarray(shift), np.asarray(df), level, alternative)) - power
 
-    shift: Any = scipy.optimize.brentq(missing, 1e-9, 200.0)
+    above = 1.0
+    while missing(above) < 0:
+        above *= 2
+    shift: Any = scipy.optimize.brentq(missing, 1e-9, above)
     return float(shift)

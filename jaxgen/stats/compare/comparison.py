@@ -23,7 +23,7 @@ class Comparison(Result):
     """A difference in generalization error, second minus first: positive if the first learner is better.
 
     The standard error is that under the assumptions of the method; df is NaN where the test is exact or, as F, has two
-    (see `parts`).
+    (see `parts`). The alternative "greater" says that the second has the greater error, "less" the first.
 
     Attributes:
       first, second: the learners, as code that recreates them.

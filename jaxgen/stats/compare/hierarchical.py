@@ -1,6 +1,5 @@
 """The hierarchical Bayesian test of two learners on several data sets, by Gibbs sampling."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from jaxtyping import Float
 
 from jaxgen.stats.checks import require_draws, require_level
 from jaxgen.stats.compare.comparison import Comparison, compared, difference
+from jaxgen.stats.design import without_repeats
 from jaxgen.stats.methods import refuse_unfit, require_rows
 from jaxgen.stats.spread import Spread
 from jaxgen.types import Losses
@@ -59,8 +59,9 @@ def hierarchical_t(
     require_level(level)
     require_draws(resamples, seed, 100 * CHAINS)
     require_number("rope", rope, least=0, finite=False, advice="give a difference that does not matter, in its unit")
-    require_rows(change)
     refuse_unfit(change.plan)
+    change = without_repeats(change)  # rows of equal weights show nothing of other data
+    require_rows(change)
     if change.sets is None or change.sets < 3:
         raise ValueError(
             f"expected losses of at least 3 data sets, [Q, R], got those of {change.sets or 1}; give data with an axis "
@@ -74,27 +75,19 @@ def hierarchical_t(
         )
     ratio = (change.plan.test_sizes / (change.plan.train_sizes + change.plan.test_sizes)).mean(-1)
     drawn = sampled(change.g, np.broadcast_to(ratio, change.g.shape[:1]), resamples // CHAINS, seed)
-    law = scipy.stats.t(drawn.nu, drawn.delta, drawn.sigma)
-    left, right = law.cdf(-float(rope)), law.sf(float(rope))
-    each = np.stack([left, np.clip(1 - left - right, 0, 1), right])
-    most = each.argmax(0)
-    names = ("left", "rope", "right")
-    parts = {f"P({name})": np.mean(most == place) for place, name in enumerate(names)}
-    parts |= {f"next {name}": each[place].mean() for place, name in enumerate(names)}
     worst = max(_r_hat(drawn.delta), _r_hat(np.log(drawn.sigma)))
-    parts |= {"between data sets": drawn.sigma.mean(), "R-hat": worst}
-    tails = [(1 - level) / 2, (1 + level) / 2]
+    parts = _next_data_set(drawn, float(rope)) | {"between data sets": drawn.sigma.mean(), "R-hat": worst}
     spread = Spread(np.asarray(drawn.delta.mean()), np.asarray(drawn.delta.std()), np.nan)
-    limits = tuple(np.asarray(end) for end in np.quantile(drawn.delta, tails))
+    lower, upper = (np.asarray(np.quantile(drawn.delta, share)) for share in ((1 - level) / 2, (1 + level) / 2))
     return compared(
         ("hierarchical Bayesian t-test", "Corani et al. 2017", "the mean difference over data sets like these"),
         first,
         second,
         spread,
         (np.asarray(np.nan), np.asarray(np.nan)),
-        (limits[0], limits[1]),
+        (lower, upper),
         level=level,
-        note=f"the chains have not converged (R-hat {worst:.3f}); more data sets help" if worst > 1.05 else "",
+        note=f"the chains have not converged (R-hat {worst:.3f}); ask for more resamples" if worst > 1.01 else "",
         parts=parts,
     )
 
@@ -142,6 +135,16 @@ def sampled(x: Float[np.ndarray, "Q R"], rho: Float[np.ndarray, " Q"], draws: in
     return Draws(*(np.stack(values, axis=-1) for values in zip(*kept, strict=True)))
 
 
+def _next_data_set(drawn: Draws, rope: float) -> dict[str, float]:
+    """How often each region is the most probable one for the next data set, and how probable it is itself."""
+    law = scipy.stats.t(drawn.nu, drawn.delta, drawn.sigma)
+    left, right = law.cdf(-rope), law.sf(rope)
+    regions = {"left": left, "rope": np.clip(1 - left - right, 0, 1), "right": right}
+    most = np.stack(list(regions.values())).argmax(0)
+    winners = {f"P({name})": float(np.mean(most == place)) for place, name in enumerate(regions)}
+    return winners | {f"next {name}": float(share.mean()) for name, share in regions.items()}
+
+
 def _scale(random, scales, m, variance, weights) -> Float[np.ndarray, " C"]:
     """Draws of sigma_0 with a uniform prior, delta_0 and all delta_i integrated out."""
     precision = 1 / (variance[:, None] + np.square(scales)[:, None] / weights[:, None])  # [C, G, Q]
@@ -176,8 +179,7 @@ def _log_t(z: Float[np.ndarray, "C Q"], freedoms: Float[np.ndarray, " G"]) -> Fl
 def _log_prior(freedoms: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
     """Log density of the gamma prior of nu, averaged over the ranges of its shape and rate."""
     alpha, beta = (np.linspace(*ends, 41) for ends in (ALPHA, BETA))
-    law: Callable[..., Any] = scipy.stats.gamma.pdf
-    density = law(freedoms[:, None, None], alpha[:, None], scale=1 / beta)
+    density: Any = scipy.stats.gamma.pdf(freedoms[:, None, None], alpha[:, None], scale=1 / beta)
     return np.log(np.trapezoid(np.trapezoid(density, beta), alpha) + 1e-300)
 
 

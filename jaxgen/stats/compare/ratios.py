@@ -18,7 +18,6 @@ _METHODS = {
     "hold_out": methods.on_one_test_set,
     "naive_t": methods.naive,
     "corrected_t": methods.corrected,
-    "corrected_score": methods.corrected,
     "bouckaert_frank": methods.folds,
     "grouped": methods.grouped,
     "conservative_z": methods.conservative_z,
@@ -35,7 +34,8 @@ def error_ratio(first: Losses, second: Losses, *, level: float = 0.95, alternati
     The limits are the ratios r at which a test of G2 = r G1, on the losses l2 - r l1, would just reject. The test is
     the one whose variance suits the plan, as in `compare.recommend`: corrected t, t of grouped folds, hold-out t,
     conservative Z. So the dependence of the two learners, and of the rows, is allowed for, and the interval is not
-    symmetric. If the error of the first is not told apart from 0 at this level there are no limits.
+    symmetric. If the error of the first is not told apart from 0 at this level there are no limits, nor where all rows
+    have one ratio, which is no certainty.
 
     Args:
       first, second: losses of two learners on one plan, [*Q, R], at least 0 on average.
@@ -65,9 +65,18 @@ def error_ratio(first: Losses, second: Losses, *, level: float = 0.95, alternati
         )
     t = scipy.stats.t.ppf((1 + level) / 2 if alternative == "two-sided" else level, one.spread.df)
     ratio, error, (lower, upper) = _fieller(one, other, both, float(t))
-    unknown = int(np.isnan(lower).sum())
-    where = f" in {unknown} of {lower.size} data sets" * lower.ndim
-    note = f"the error of {first.learner} is not told apart from 0{where}, so there are no limits" if unknown else ""
+    unknown, flat = np.isnan(lower), error <= 1e-12 * np.abs(ratio)
+    lower, upper = np.where(flat, np.nan, lower), np.where(flat, np.nan, upper)
+    note = joined(
+        *(
+            f"{trouble} in {int(where.sum())} of {where.size} data sets, so there are no limits"
+            for trouble, where in (
+                (f"the error of {first.learner} is not told apart from 0", unknown),
+                ("all rows have one ratio, which is no certainty,", flat),
+            )
+            if where.any()
+        )
+    )
     return described(
         f"Fieller's interval of an error ratio, {name.replace('_', ' ')}",
         "Fieller 1954",
