@@ -65,7 +65,8 @@ def error_ratio(first: Losses, second: Losses, *, level: float = 0.95, alternati
         )
     t = scipy.stats.t.ppf((1 + level) / 2 if alternative == "two-sided" else level, one.spread.df)
     ratio, error, (lower, upper) = _fieller(one, other, both, float(t))
-    unknown, flat = np.isnan(lower), error <= 1e-12 * np.abs(ratio)
+    # The variance of l2 - r l1 is a difference, so where all rows have one ratio its root is rounding of 1e-8.
+    unknown, flat = np.isnan(lower), error * one.spread.estimate <= 1e-6 * other.spread.standard_error
     lower, upper = np.where(flat, np.nan, lower), np.where(flat, np.nan, upper)
     note = joined(
         *(
