@@ -2,13 +2,14 @@
 
     python benchmarks/calibration.py             # all of it; the first line of the results says how long it takes
     python benchmarks/calibration.py --quick     # a tenth of the data sets; writes nothing
+    python benchmarks/calibration.py --resume    # goes on where a run of the same code was stopped
 
 prints the tables and writes them, with figures, to benchmarks/results/. Only public names of jaxgen are used.
 """
 
 import argparse
 import os
-import time
+from functools import partial
 from pathlib import Path
 
 import calibration_intervals
@@ -20,6 +21,7 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 from calibration_systems import SETTINGS, SIZES, Setting
+from kept_parts import kept_part
 from speed import machine
 
 RESULTS = Path(__file__).parent / "results"
@@ -99,18 +101,25 @@ def power(axes, part, looks):
     axes.set(xscale="log", ylim=(0, 1.02))
 
 
-def gathered(module, sets, share, start):
+def gathered(module, sets, share, resume):
     """The table of a module over all learners and sizes, with as many data sets of each, and its minutes."""
-    begun, found = time.perf_counter(), []
+    found, minutes = [], 0.0
     for setting in SETTINGS:
         for n in SIZES:
-            if not sets(setting, n):
+            count = sets(setting, n) // share
+            if not count:
                 continue
-            new = list(module.rows(setting, n, sets(setting, n) // share))
-            print(f"{module.__name__}, {setting.name}, n = {n}: {time.perf_counter() - start:.0f} s", flush=True)
+            name = f"{module.__name__}-{setting.name}-{n}-{count}"
+            new, took = kept_part(name, partial(computed, module, setting, n, count), resume)
+            print(f"{name}: {took:.1f} minutes", flush=True)
             print(pd.DataFrame(new).drop(columns=["learner", "level", "p"], errors="ignore").to_string(), flush=True)
-            found += new
-    return pd.DataFrame(found), (time.perf_counter() - begun) / 60
+            found, minutes = found + new, minutes + took
+    return pd.DataFrame(found), minutes
+
+
+def computed(module, setting, n, sets):
+    """The rows of a module's table for a learner and a size."""
+    return list(module.rows(setting, n, sets))
 
 
 def effort(frame, minutes, learners=1.0):
@@ -140,22 +149,23 @@ def main():
     matplotlib.use("Agg")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the data sets; writes nothing")
+    parser.add_argument("--resume", action="store_true", help="takes the parts that an earlier run of this code made")
     parser.add_argument("--only", choices=("intervals", "tests"), help="one of the two tables")
     chosen = parser.parse_args()
     share = 10 if chosen.quick else 1
-    start = time.perf_counter()
 
     if chosen.only != "tests":
-        of_intervals(share, start)
+        of_intervals(share, chosen.resume)
     if chosen.only != "intervals":
-        of_tests(share, start)
+        of_tests(share, chosen.resume)
 
 
-def of_intervals(share, start):
+def of_intervals(share, resume):
     """The table and the figures of intervals."""
-    one = pd.DataFrame(calibration_one_model.rows(calibration_one_model.SETS // share))
-    of_one = ["", *calibration_one_model.lines(one)]
-    intervals, minutes = gathered(calibration_intervals, Setting.drawn, share, start)
+    sets = calibration_one_model.SETS // share
+    one, _ = kept_part(f"calibration_one_model-{sets}", partial(computed_of_one, sets), resume)
+    of_one = ["", *calibration_one_model.lines(pd.DataFrame(one))]
+    intervals, minutes = gathered(calibration_intervals, Setting.drawn, share, resume)
     tables = [machine(), effort(intervals, minutes), "", *calibration_intervals.lines(intervals), *of_one]
     print("\n".join(tables), flush=True)
     if share == 1:
@@ -164,15 +174,33 @@ def of_intervals(share, start):
         write("calibration_intervals", tables, figures)
 
 
-def of_tests(share, start):
+def computed_of_one(sets):
+    """The rows of the table of intervals of one trained model."""
+    return list(calibration_one_model.rows(sets))
+
+
+def of_tests(share, resume):
     """The table and the figure of tests."""
-    tests, minutes = gathered(calibration_tests, lambda setting, n: setting.tested, share, start)
-    tried = [(setting, n) for setting in SETTINGS if setting.tested for n in SIZES]
-    many = pd.DataFrame([row for one in tried for row in calibration_tests.of_many(*one, 2000 // share)])
-    tables = [machine(), effort(tests, minutes, 1.5), "", *calibration_tests.lines(tests, many)]
+    many, minutes_of_many = [], 0.0
+    for setting in SETTINGS:
+        for n in SIZES if setting.tested else ():
+            families = 2000 // share
+            name = f"calibration_tests-many-{setting.name}-{n}-{families}"
+            rows, took = kept_part(name, partial(computed_of_many, setting, n, families), resume)
+            print(f"{name}: {took:.1f} minutes", flush=True)
+            many, minutes_of_many = many + rows, minutes_of_many + took
+    tests, minutes = gathered(calibration_tests, lambda setting, n: setting.tested, share, resume)
+    work = f"{effort(tests, minutes, 1.5)}; tests of many learners took {minutes_of_many:.1f} minutes more"
+    tables = [machine(), work, ""]
+    tables += calibration_tests.lines(tests, pd.DataFrame(many))
     print("\n".join(tables), flush=True)
     if share == 1:
         write("calibration_tests", tables, {"calibration_tests": panels(tests, power, "size at 5%", "power at 5%")})
+
+
+def computed_of_many(setting, n, families):
+    """The rows of the table of tests of many learners, for a learner and a size."""
+    return list(calibration_tests.of_many(setting, n, families))
 
 
 if __name__ == "__main__":

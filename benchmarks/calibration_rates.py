@@ -2,18 +2,20 @@
 
     python benchmarks/calibration_rates.py             # all of it; the first line of the results says how long it takes
     python benchmarks/calibration_rates.py --quick     # few data sets; writes nothing
+    python benchmarks/calibration_rates.py --resume    # goes on where a run of the same code was stopped
 
 prints the tables and writes them to benchmarks/results/calibration_rates.txt. Only public names of jaxgen are used.
 """
 
 import argparse
-import time
+from functools import partial
 from pathlib import Path
 
 import jax
 import numpy as np
 import pandas as pd
 import scipy.stats
+from kept_parts import kept_part
 from speed import machine
 
 import jaxgen as jg
@@ -29,9 +31,9 @@ NETWORK = learn.Descent(
     objective="binary_cross_entropy",
 )
 LEARNERS = {  # learner and data sets of each size and rate
-    "least squares": (learn.LeastSquares(), 1000),
-    "logistic, ridge 1": (learn.Logistic(ridge=1.0), 1000),
-    "network": (NETWORK, 300),
+    "least squares": (learn.LeastSquares(), 4000),
+    "logistic, ridge 1": (learn.Logistic(ridge=1.0), 4000),
+    "network": (NETWORK, 1000),
 }
 PLANS = {
     "a tenth left out, 25 times": lambda key, n, sets: resample.leave_out(key, n, 0.1, 25, sets=sets),
@@ -139,13 +141,17 @@ def summary(frame, index, columns):
 def main():
     parser = argparse.ArgumentParser(description="Coverage of intervals for error rates.")
     parser.add_argument("--quick", action="store_true", help="few data sets and sizes; writes nothing")
-    quick = parser.parse_args().quick
-    start, intervals, tests, trainings = time.perf_counter(), [], [], 0
+    parser.add_argument("--resume", action="store_true", help="takes the parts that an earlier run of this code made")
+    chosen = parser.parse_args()
+    quick, intervals, tests, trainings, minutes = chosen.quick, [], [], 0, 0.0
     for name, (_, sets) in LEARNERS.items():
         sets = 20 if quick else sets
         for n in SIZES[:1] if quick else SIZES:
             for rate in RATES[1:2] if quick else RATES:
-                more = setting(name, n, rate, sets)
+                place = f"calibration_rates-{name}-{n}-{rate}-{sets}"
+                more, took = kept_part(place, partial(setting, name, n, rate, sets), chosen.resume)
+                print(f"{place}: {took:.1f} minutes", flush=True)
+                minutes += took
                 intervals += more[0]
                 tests += more[1]
                 trainings += sets * (2 * (25 + 100 + 45 + 1) + 1)
@@ -158,7 +164,7 @@ def main():
     text = "\n".join(
         [
             machine(),
-            f"{trainings:,} trainings in {(time.perf_counter() - start) / 60:.1f} minutes with compilation",
+            f"{trainings:,} trainings in {minutes:.1f} minutes with compilation",
             "",
             "Error rates, 95% intervals: R is the error rate of the model trained on all n cases, ER its mean.",
             f"Least squares and logistic regression: {LEARNERS['least squares'][1]} data sets; networks: "

@@ -61,11 +61,11 @@ def curved(x):
 NETWORK = learn.Descent(learn.MLP((20,), init="glorot"), steps=60, optimiser=learn.Optax("adam", learning_rate=0.03))
 STOPPED = learn.Normalised(learn.EarlyStopped(NETWORK, folds=4), how="standard")
 SETTINGS = (
-    Setting("least squares", learn.LeastSquares(), linear, 1.0, (4000, 4000), 1000, 0, 4, every=True),
-    Setting("ridge", learn.LeastSquares(ridge=30.0), linear, 1.0, (4000, 4000), 1000, 0, 4, every=True),
+    Setting("least squares", learn.LeastSquares(), linear, 1.0, (4000, 4000), 4000, 0, 4, every=True),
+    Setting("ridge", learn.LeastSquares(ridge=30.0), linear, 1.0, (4000, 4000), 4000, 0, 4, every=True),
     Setting("heavy tails", learn.LeastSquares(), linear, 1.0, (4000, 4000), 0, 0, 4, tails=5.0),
     Setting("diabetes", learn.LeastSquares(), linear, 0.0, (4000, 4000), 0, 0, 4, real=True),
-    Setting("network", learn.Normalised(NETWORK, how="standard"), curved, 0.5, (1000, 1000), 300, 1, 0),
+    Setting("network", learn.Normalised(NETWORK, how="standard"), curved, 0.5, (1000, 1000), 1000, 1, 0),
     Setting("stopped early", STOPPED, curved, 0.5, (300, 300), 300, 4, 0),
 )
 

@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from jaxgen import Data, assess, datasets, resample
 from jaxgen.learn.logistic import Logistic
+from jaxgen.loss import cross_entropy
 
 CASES = [
     (Logistic(), 1),
@@ -265,9 +266,9 @@ def test_accuracy_of_breast_cancer_is_that_of_scikit_learn(dtype):
 
 
 @pytest.mark.parametrize("classes", [3, 10])
-def test_many_unknowns_are_solved_by_lapack(classes, dtype):
-    """26 x 3 and 26 x 10 classes: 52 unknowns are eliminated in a loop, 234 by LAPACK; both at the minimum, by their
-    gradient.
+def test_many_unknowns_are_solved_by_conjugate_gradients(classes, dtype):
+    """26 x 3 and 26 x 10 classes: 52 unknowns are eliminated, 234 found by conjugate gradients; both at the minimum, by
+    their gradient: 20 roundings of the residuals, or what equations solved to 1e-4 leave of a last step of sqrt(eps).
     """
     random = np.random.default_rng(8)
     x = random.normal(size=(400, 25))
@@ -276,13 +277,13 @@ def test_many_unknowns_are_solved_by_lapack(classes, dtype):
     losses = assess(jax.random.key(0), Logistic(ridge=1.0), data, resample.k_fold(jax.random.key(0), 400, folds=4))
     assert not losses.failed.any()
     params = fit(Logistic(ridge=1.0), x.astype(dtype), y.astype(dtype), np.ones(400, dtype))
-    assert params.gradient < 20 * np.finfo(dtype).eps
+    eps = np.finfo(dtype).eps
+    least = 20 * eps if classes == 3 else max(20 * eps, 1e-4 * eps**0.5)
+    assert params.gradient < least
     probability = np.asarray(Logistic().predict(params, jnp.asarray(x.astype(dtype))), np.float64)
-    # the gradient of the objective by hand; its terms add up to about 400, of which a few roundings remain
-    np.testing.assert_allclose(
-        x.T @ (probability - y) + np.asarray(params.weights, np.float64), 0, atol=400 * 10 * np.finfo(dtype).eps
-    )
-    np.testing.assert_allclose((probability - y).sum(0), 0, atol=400 * 10 * np.finfo(dtype).eps)
+    # the gradient of the objective by hand; its terms add up to about 400
+    np.testing.assert_allclose(x.T @ (probability - y) + np.asarray(params.weights, np.float64), 0, atol=400 * least)
+    np.testing.assert_allclose((probability - y).sum(0), 0, atol=400 * least)
 
 
 def border(n=40, seed=0):
@@ -468,3 +469,46 @@ def test_what_it_cannot_learn_from_is_refused():
     ):
         with pytest.raises(ValueError, match=message):
             assess(key, learner, Data(data.x, y, data.names), plan)
+
+
+@partial(jax.jit, static_argnums=0)
+def train_rows(learner, x, y, w):
+    fits, trusted = learner.fit_rows(jax.random.split(jax.random.key(0), len(w)), x, y, w, None)
+    return jax.vmap(learner.predict, in_axes=(0, None))(fits, x), fits, trusted
+
+
+@pytest.mark.parametrize(
+    ("outputs", "d", "ridge"), [(1, 3, 0.0), (3, 3, 1.0), (4, 25, 1.0), (1, 70, 1.0)], ids=["1", "3", "4x25", "1x70"]
+)
+def test_rows_on_one_basis_are_rows_on_their_own(outputs, d, ridge, dtype):
+    """Masks and counts; 4 x 25 and 1 x 70 have more than 64 unknowns."""
+    random = np.random.default_rng(5)
+    x = random.normal(size=(150, d))
+    classes = (x[:, :1] * np.arange(max(outputs, 2)) + random.gumbel(size=(150, max(outputs, 2)))).argmax(1)
+    y = np.eye(max(outputs, 2))[classes][:, : None if outputs > 1 else 1]
+    x, y = x.astype(dtype), y.astype(dtype)
+    w = np.concatenate([random.random((3, 150)) < 0.7, random.poisson(1, (3, 150))]).astype(dtype)
+    learner = Logistic(ridge=ridge)
+    got, fits, trusted = train_rows(learner, x, y, w)
+    assert trusted.all()
+    assert not np.any(fits.trouble)
+    want = [train(learner, x, y, row, x)[1] for row in w]
+    np.testing.assert_allclose(got, want, rtol=0, atol=EXACT[dtype])
+
+
+def test_rows_that_one_basis_does_not_suit_are_fitted_on_their_own(dtype):
+    """A case far out leaves nothing of the others in the coordinates of all, but its row is fitted all the same."""
+    data = problem(1, n=64)
+    x = data.x.copy()
+    x[0] *= 1e5
+    data = Data(x, data.y, data.names, task="classification")
+    plan = resample.k_fold(jax.random.key(0), 64, folds=16)
+    _, _, trusted = train_rows(Logistic(ridge=1e-3), *(a.astype(dtype) for a in (data.x, data.y, plan.train)))
+    assert np.array_equal(trusted, plan.train[:, 0] == 1)
+    losses = assess(jax.random.key(0), Logistic(ridge=1e-3), data, plan, cross_entropy)
+    far = np.flatnonzero(plan.train[:, 0] == 0)[0]
+    peer = LogisticRegression(C=1e3, solver="newton-cholesky", tol=1e-12, max_iter=1000)
+    used, tested = plan.train[far] > 0, np.flatnonzero(plan.test[far] * (np.arange(64) > 0))
+    probability = peer.fit(x[used], data.y[used, 0]).predict_proba(x[tested])[:, 1]
+    want = -np.log(np.where(data.y[tested, 0] == 1, probability, 1 - probability))
+    np.testing.assert_allclose(losses.values[far, tested], want, rtol=1e-6)  # where scikit-learn stops

@@ -8,25 +8,32 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
-from scipy.linalg import helmert
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from jaxgen.learn.network.iterative import in_any_row
+from jaxgen.learn.newton import (
+    NOT_CONVERGED,
+    Factor,
+    Gram,
+    ManyClasses,
+    TwoClasses,
+    cholesky,
+    minimised,
+    orthonormal_contrasts,
+    pairs_of,
+)
 from jaxgen.types import Data, Key, Learner, Minimum, Plan
 from jaxgen.types.numbers import require, require_flag, require_number
-
-_WITHOUT_LAPACK = 64
-"""Up to this many unknowns, Newton's equations are eliminated in a loop instead of by LAPACK, which must run alone
-(see `assess`).
-"""
-_HALVINGS = 30
-"""Halvings of a step before it is given up: 1e-9 of a step changes nothing that single precision shows."""
 
 MOST_STEPS = 2**31 - 1
 """Steps are counted in 32 bits."""
 
-_ROUNDINGS = 32
-"""A pivot of Newton's equations below this many roundings of the largest diagonal element is taken as 0."""
-_NOT_CONVERGED, _SEPARABLE, _ONE_SIDED, _DEPENDENT = 1, 2, 3, 4
+_ONE_SIDED, _DEPENDENT = 3, 4
+
+_WELL_CONDITIONED = 1e-4
+"""Smallest pivot of a row's weighted cases, in coordinates in which all cases are orthonormal, with which its fit is
+trusted; others are fitted in coordinates of their own.
+"""
 
 
 class LogisticFit(NamedTuple):
@@ -62,12 +69,14 @@ class Logistic(Learner):
     column (Scott & Variyam, slides on loss functions). The minimum is found by Newton's method, for this model the
     same as iteratively reweighted least squares (Boehning 1992, "Multinomial logistic regression algorithm"), with the
     step halved until the objective falls (Boyd & Vandenberghe 2004, "Convex Optimization", algorithms 9.2 and 9.5), so
-    it cannot diverge. Softmax weights are K - 1 orthonormal contrasts of the classes, which leaves out exactly the
-    direction that the probabilities do not depend on; the ridge acts on all K vectors alike. So two columns with a
-    ridge r are one column with a ridge r / 2.
+    it cannot diverge. Softmax weights add up to 0 over the classes, which leaves out exactly the direction that the
+    probabilities do not depend on; the ridge acts on all K vectors alike. So two columns with a ridge r are one column
+    with a ridge r / 2. Beyond 64 unknowns, Newton's equations are solved by conjugate gradients, as exactly as the
+    distance to the minimum deserves (Dembo, Eisenstat & Steihaug 1982, "Inexact Newton methods").
 
     Newton's method works on an orthonormal basis of the weighted inputs, centred and scaled, so units and correlations
-    of the inputs do no harm, and the ridge keeps its meaning in their own units. It stops after a full step that would
+    of the inputs do no harm, and the ridge keeps its meaning in their own units. Many rows of one data set share the
+    basis of all their cases, but for those rows whose own cases it does not suit. It stops after a full step that would
     change no logit by more than sqrt(eps) (1 + largest logit), eps the rounding of the dtype; as the convergence is
     quadratic, what remains is rounding. Probabilities of breast_cancer, in units from 1e-3 to 1e3, are those of
     scikit-learn within 1e-5 in single and 1e-11 in double precision. Without a ridge, a fit whose curvature is lost in
@@ -97,6 +106,11 @@ class Logistic(Learner):
         "(drop columns, or use ridge > 0)",
     )
 
+    @property
+    def shares_rows(self) -> bool:
+        """Whether there is `fit_rows`."""
+        return True
+
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses targets that are not classes.
 
@@ -124,27 +138,50 @@ class Logistic(Learner):
 
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LogisticFit:
         """Coefficients of one weighted training set; `key` is not used."""
-        used = (w > 0)[:, None]
-        x, y = jnp.where(used, x, 0), jnp.where(used, y, 0)
-        targets = y if y.shape[1] > 1 else jnp.where(used, jnp.concatenate([y, 1 - y], axis=1), 0)
         with jax.default_matmul_precision("highest"):
-            centre, scale = self._units(x, used)
-            design = jnp.where(used, (x - centre[None]) / scale[None], 0)
-            if self.intercept:
-                design = jnp.concatenate([used.astype(x.dtype), design], axis=1)
-            problem, transform, deficient = self._problem(design, scale, targets, w, y.shape[1])
-            one_sided = jnp.any(w @ targets <= 0) & self.intercept
-            state = _minimised(problem, deficient | one_sided, self.steps, not self.ridge)
-            trouble = jnp.select([one_sided, deficient], [_ONE_SIDED, _DEPENDENT], state.trouble)
-            coefficients = (
-                jnp.where(deficient | one_sided, jnp.nan, transform @ state.point.solution)
-                @ problem.contrasts[: y.shape[1]].T
-            )
-            weights = coefficients[int(self.intercept) :] / scale[:, None]
-            intercept = (
-                coefficients[0] - centre @ weights if self.intercept else jnp.zeros_like(weights, shape=y.shape[1:])
-            )
-            return LogisticFit(weights, intercept, state.iterations, problem.cosine(state.point.solution), trouble)
+            basis = self._basis(x, w)
+            return self._minimum(basis, y, w, None)
+
+    def fit_rows(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        left_out: int | None,
+    ) -> tuple[LogisticFit, Bool[Array, " R"]]:
+        """The fits of R weightings of the same cases at once, on one basis of them all, and which of them to trust."""
+        with jax.default_matmul_precision("highest"):
+            used = jnp.any(w > 0, axis=0)
+            basis = self._basis(x, used.astype(x.dtype))
+            products = pairs_of(basis.cases)
+
+            def of_row(weights):
+                fit = self._minimum(basis, jnp.where(used[:, None], y, 0), weights, products)
+                conditioning = Gram(basis.cases, basis.penalty, weights, products).conditioning()
+                return fit, ~basis.deficient & (conditioning > _WELL_CONDITIONED) & (fit.trouble != NOT_CONVERGED)
+
+            return jax.vmap(of_row)(w)
+
+    def _minimum(
+        self, basis: "_Basis", y: Float[Array, "n K"], w: Float[Array, " n"], products: Float[Array, "t n"] | None
+    ) -> LogisticFit:
+        """The minimum for one weighted training set, found on a basis of its cases or of more."""
+        used = w > 0
+        y = jnp.where(used[:, None], y, 0)
+        one_sided = self.intercept & jnp.any(w @ _of_every_class(y, used) <= 0)
+        hopeless = basis.deficient | one_sided
+        given = basis.cases, basis.penalty, w, products
+        problem = TwoClasses(*given, 2 * y[:, 0] - 1) if y.shape[1] == 1 else ManyClasses(*given, y.T)
+        state = minimised(problem, hopeless, self.steps, not self.ridge)
+        solution = state.point.solution
+        trouble = jnp.select([one_sided, basis.deficient], [_ONE_SIDED, _DEPENDENT], state.trouble)
+        coefficients = jnp.where(hopeless, jnp.nan, basis.transform @ solution.T)
+        weights = coefficients[int(self.intercept) :] / basis.scale[:, None]
+        intercept = (
+            coefficients[0] - basis.centre @ weights if self.intercept else jnp.zeros_like(weights, shape=y.shape[1:])
+        )
+        return LogisticFit(weights, intercept, state.iterations, problem.cosine(solution), trouble)
 
     def predict(self, params: LogisticFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Probabilities of the classes, in the form of y: one column, or K that add up to 1."""
@@ -165,11 +202,12 @@ class Logistic(Learner):
         Free are weights [D, 1] and, if there is one, intercept [1] of one column; [D, K - 1] and [K - 1] in contrasts
         of K classes.
         """
-        contrasts = jnp.asarray(_contrasts(params.weights.shape[1])[: params.weights.shape[1]], params.weights.dtype)
+        k = params.weights.shape[1]
+        apart = jnp.asarray(orthonormal_contrasts(k) if k > 1 else [[1.0]], params.weights.dtype)
         names = ("weights", "intercept") if self.intercept else ("weights",)
 
         def rebuild(free):
-            return params._replace(**{name: value @ contrasts.T for name, value in free.items()})
+            return params._replace(**{name: value @ apart.T for name, value in free.items()})
 
         def cost(free, x, y):
             fit = rebuild(free)
@@ -179,7 +217,7 @@ class Logistic(Learner):
             )
             return jnp.sum(losses, axis=1), self.ridge / 2 * jnp.sum(jnp.square(fit.weights))
 
-        return {name: getattr(params, name) @ contrasts for name in names}, rebuild, cost
+        return {name: getattr(params, name) @ apart for name in names}, rebuild, cost
 
     def _units(self, x: Float[Array, "n D"], used: Bool[Array, "n 1"]) -> tuple[Float[Array, " D"], Float[Array, " D"]]:
         """Centre and half-width of the range of each column; unlike a mean, the centre of a constant is exactly this
@@ -190,193 +228,49 @@ class Logistic(Learner):
         scale = jnp.max(jnp.where(used, jnp.abs(x - centre[None]), 0), axis=0)
         return centre, jnp.where(scale > 0, scale, 1)
 
-    def _problem(
-        self,
-        design: Float[Array, "n p"],
-        scale: Float[Array, " D"],
-        targets: Float[Array, "n C"],
-        w: Float[Array, " n"],
-        outputs: int,
-    ) -> tuple["_Problem", Float[Array, "p p"], Bool[Array, ""]]:
-        """The problem in orthonormal coordinates, the matrix that leads back from them, and whether the design is
-        rank-deficient.
-        """
-        root = jnp.sqrt(w)[:, None]
-        rows = [root * design]
+    def _basis(self, x: Float[Array, "n D"], w: Float[Array, " n"]) -> "_Basis":
+        """An orthonormal basis of the weighted cases and the ridge."""
+        used = w > 0
+        x = jnp.where(used[:, None], x, 0)
+        centre, scale = self._units(x, used[:, None])
+        design = jnp.where(used[None], (x.T - centre[:, None]) / scale[:, None], 0)
+        if self.intercept:
+            design = jnp.concatenate([used.astype(x.dtype)[None], design])
+        root = jnp.sqrt(w)
+        columns = [root[None] * design]
         if self.ridge:
-            rows.append(jnp.diag(math.sqrt(self.ridge) / scale, int(self.intercept))[: len(scale), : design.shape[1]])
-        basis, transform, deficient = _orthonormal(jnp.concatenate(rows))
-        cases, penalty = basis[: len(w)], basis[len(w) :]
-        cases = jnp.where(root > 0, cases / jnp.where(root > 0, root, 1), 0)
-        return _Problem(cases, penalty, targets, w, jnp.asarray(_contrasts(outputs), w.dtype)), transform, deficient
+            ridge = jnp.diag(math.sqrt(self.ridge) / scale, -int(self.intercept))
+            columns.append(ridge[: len(design), : len(scale)])
+        vectors, transform, deficient = _orthonormal(jnp.concatenate(columns, axis=1))
+        cases = jnp.where(root[None] > 0, vectors[:, : len(w)] / jnp.where(root > 0, root, 1)[None], 0)
+        return _Basis(cases, vectors[:, len(w) :].T, transform, centre, scale, deficient)
 
 
-def _contrasts(outputs: int) -> Float[np.ndarray, "C F"]:
-    """Orthonormal contrasts of the classes, [C, F]; those of a single output are the first class alone."""
-    return np.array([[1.0], [0.0]]) if outputs == 1 else helmert(outputs).T
-
-
-class _Problem(NamedTuple):
-    """What is minimised over solution [p, F]: sum w cross-entropy(cases @ solution @ contrasts') + |penalty @
-    solution|^2 / 2.
-
-    Letters: p coefficients of a contrast, F contrasts, C = max(K, 2) classes, s rows of the ridge.
-    """
-
-    cases: Float[Array, "n p"]
-    penalty: Float[Array, "s p"]
-    targets: Float[Array, "n C"]
-    w: Float[Array, " n"]
-    contrasts: Float[Array, "C F"]
-
-    def logits(self, solution: Float[Array, "p F"]) -> Float[Array, "n C"]:
-        return self.cases @ solution @ self.contrasts.T
-
-    def at(self, solution: Float[Array, "p F"]) -> "_Point":
-        above = self._above_true(self.logits(solution))
-        most = jnp.max(above, axis=1)
-        zero_or_most = jnp.maximum(most, 0)
-        others = jnp.sum(jnp.exp(above - zero_or_most[:, None]), axis=1)
-        # log(sum of all exp) in a form that is exact even where it is tiny
-        cross_entropy = zero_or_most + jnp.log1p(others + jnp.expm1(-zero_or_most))
-        objective = self.w @ cross_entropy + jnp.sum(jnp.square(self.penalty @ solution)) / 2
-        return _Point(solution, objective, jnp.max(jnp.where(self.w > 0, most, -jnp.inf)))
-
-    def softmax(self, solution: Float[Array, "p F"]) -> tuple[Float[Array, "n C"], Float[Array, "n C"]]:
-        """Probabilities and their excess over the targets, each exact to a few roundings of itself even where it is
-        tiny.
-        """
-        above = self._above_true(self.logits(solution))
-        most = jnp.maximum(jnp.max(above, axis=1, keepdims=True), 0)
-        wrong, right = jnp.exp(above - most), jnp.exp(-most)
-        others = jnp.sum(wrong, axis=1, keepdims=True)
-        return (wrong + self.targets * right) / (others + right), (wrong - self.targets * others) / (others + right)
-
-    def cosine(self, solution: Float[Array, "p F"]) -> Float[Array, ""]:
-        residual = jnp.concatenate(
-            [jnp.sqrt(self.w)[:, None] * (self.softmax(solution)[1] @ self.contrasts), self.penalty @ solution]
-        )
-        basis = jnp.concatenate([jnp.sqrt(self.w)[:, None] * self.cases, self.penalty])
-        length = jnp.linalg.norm(residual)
-        return jnp.linalg.norm(basis.T @ residual) / jnp.where(length > 0, length, 1)
-
-    def newton(
-        self, solution: Float[Array, "p F"]
-    ) -> tuple[Float[Array, "p F"], Float[Array, "p F"], Float[Array, ""]]:
-        """Gradient, Newton step and smallest pivot of the Hessian, which adds p_k p_l (c_k - c_l)(c_k - c_l)' for each
-        case and pair of classes.
-        """
-        probability, excess = self.softmax(solution)
-        gradient = self.cases.T @ (self.w[:, None] * (excess @ self.contrasts)) + self.penalty.T @ (
-            self.penalty @ solution
-        )
-        apart = self.contrasts[:, None] - self.contrasts[None]
-        pairs = jnp.sqrt(self.w)[:, None] * probability
-        curvature = jnp.einsum("nk,nl,klf,klg->fgn", pairs, pairs / 2, apart, apart, optimize=[(2, 3), (0, 1), (0, 1)])
-        p, f = solution.shape
-        blocks = lax.map(lambda c: (self.cases * c[:, None]).T @ self.cases, curvature.reshape(f * f, -1)).reshape(
-            f, f, p, p
-        )
-        blocks = blocks + jnp.eye(f, dtype=blocks.dtype)[:, :, None, None] * (self.penalty.T @ self.penalty)[None, None]
-        hessian = jnp.swapaxes(blocks, 1, 2).reshape(f * p, f * p)
-        step, pivot = _solved(hessian, gradient.T.reshape(f * p))
-        return gradient, -step.reshape(f, p).T, pivot
-
-    def _above_true(self, logits: Float[Array, "n C"]) -> Float[Array, "n C"]:
-        """Logits minus that of the true class; minus infinity for the true class itself."""
-        return jnp.where(self.targets > 0, -jnp.inf, logits - jnp.sum(self.targets * logits, axis=1, keepdims=True))
-
-
-class _Point(NamedTuple):
-    """A solution [p, F], its objective, and the most by which another class exceeds the true one, in logits: < 0 where
-    all cases are on their side.
-    """
-
-    solution: Float[Array, "p F"]
-    objective: Float[Array, ""]
-    overlap: Float[Array, ""]
-
-
-class _State(NamedTuple):
-    """Newton's method: where it is, the steps taken, the number of the sentence that holds if it ends here, and
-    whether it does.
-    """
-
-    point: _Point
-    iterations: Int[Array, ""]
-    trouble: Int[Array, ""]
-    done: Bool[Array, ""]
-
-
-def _minimised(problem: _Problem, hopeless: Bool[Array, ""], steps: int, may_be_separable: bool) -> _State:
-    """Newton's method from zero, at most `steps` steps; none for a hopeless row, which would keep the others
-    waiting.
-    """
-    dtype = problem.cases.dtype
-    eps = float(jnp.finfo(dtype).eps)
-
-    def step(state: _State) -> _State:
-        gradient, direction, pivot = problem.newton(state.point.solution)
-        finite = jnp.all(jnp.isfinite(direction))
-        direction = jnp.where(finite, direction, 0)
-        largest, change = (jnp.max(jnp.abs(problem.logits(each))) for each in (state.point.solution, direction))
-        converged = finite & (change <= eps**0.5 * (1 + largest))
-        # The last step is taken in full: it changes the objective by less than its rounding.
-        rounding = jnp.where(converged, jnp.inf, 4 * len(problem.w) ** 0.5 * eps * jnp.abs(state.point.objective))
-        length, point = _halved(problem, state.point, direction, jnp.sum(gradient * direction), rounding)
-        trouble = jnp.where(converged, 0, _NOT_CONVERGED)
-        done = converged | ~finite | (length == 0)
-        if may_be_separable:
-            # Cases all on their side prove that there is no minimum. With cases on the border, Newton's steps
-            # keep their length, until the curvature along them is lost in rounding: then steps are noise, maybe small.
-            separated = (point.overlap < -100 * eps * (largest + change)) | ~(pivot > _ROUNDINGS * eps)
-            trouble = jnp.where(separated | (~converged & (largest > 5) & (change > 0.1)), _SEPARABLE, trouble)
-            done = done | separated
-        return _State(point, state.iterations + 1, trouble.astype(jnp.int32), done)
-
-    start = jnp.zeros((problem.cases.shape[1], problem.contrasts.shape[1]), dtype)
-    zero = jnp.zeros((), dtype)
-    count = jnp.zeros((), jnp.int32)
-    point = _Point(start, math.log(len(problem.contrasts)) * jnp.sum(problem.w), zero)
-    return lax.while_loop(
-        lambda state: ~state.done & (state.iterations < steps),
-        step,
-        _State(point, count, count + _NOT_CONVERGED, hopeless),
-    )
-
-
-class _Trial(NamedTuple):
-    """A step [] along a direction, and the point there."""
-
-    length: Float[Array, ""]
-    point: _Point
-
-
-def _halved(
-    problem: _Problem,
-    point: _Point,
-    direction: Float[Array, "p F"],
-    slope: Float[Array, ""],
-    rounding: Float[Array, ""],
-) -> _Trial:
-    """The first of 1, 1/2, 1/4, ... by which the objective falls (but for its rounding), and the point there; 0 if
-    none does.
-    """
-
-    def rises(trial: _Trial):
-        bound = point.objective + 1e-4 * trial.length * slope + rounding
-        return ~(trial.point.objective <= bound) & (trial.length > 0)
-
-    def halve(trial: _Trial) -> _Trial:
-        length = jnp.where(trial.length > 0.5**_HALVINGS, trial.length / 2, 0)
-        return _Trial(length, problem.at(point.solution + length * direction))
-
-    # A first trial of twice the full step that counts as rising: so the point of the full step is written out once.
-    nowhere = _Trial(jnp.full_like(slope, 2), point._replace(objective=jnp.full_like(slope, jnp.nan)))
-    return lax.while_loop(rises, halve, nowhere)
+def _of_every_class(y: Float[Array, "n K"], used: Bool[Array, " n"]) -> Float[Array, "n C"]:
+    """Targets of K >= 2 classes, or of the one class and the other; 0 for absent cases."""
+    return y if y.shape[1] > 1 else jnp.where(used[:, None], jnp.concatenate([y, 1 - y], axis=1), 0)
 
 
 class _Basis(NamedTuple):
+    """Cases and ridge in coordinates in which, weighted, they are orthonormal.
+
+    Attributes:
+      cases: [p, n].
+      penalty: [s, p].
+      transform: makes coefficients of the centred and scaled inputs of those of the coordinates, [p, p].
+      centre, scale: of the inputs, [D].
+      deficient: whether the inputs are linearly dependent, [].
+    """
+
+    cases: Float[Array, "p n"]
+    penalty: Float[Array, "s p"]
+    transform: Float[Array, "p p"]
+    centre: Float[Array, " D"]
+    scale: Float[Array, " D"]
+    deficient: Bool[Array, ""]
+
+
+class _Orthogonalised(NamedTuple):
     """Gram-Schmidt after some columns: the orthonormal vectors so far [p, n], the matrix that makes them of the columns
     [p, p], and what was left of each column [p].
     """
@@ -386,14 +280,39 @@ class _Basis(NamedTuple):
     lengths: Float[Array, " p"]
 
 
-def _orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Array, "p p"], Bool[Array, ""]]:
-    """Orthonormal basis = a @ transform, and whether a is rank-deficient to working precision.
+def _orthonormal(columns: Float[Array, "p n"]) -> tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]:
+    """Orthonormal basis of a matrix a = columns', with basis' = a @ transform, and whether a is rank-deficient to working
+    precision.
 
-    Classical Gram-Schmidt with every column orthogonalised twice (Giraud et al. 2005), as for `LeastSquares`.
+    By Cholesky's factor of a' a, twice, which is as orthonormal as rounding allows where a is not ill-conditioned
+    (Yamamoto et al. 2015, "Roundoff error analysis of the CholeskyQR2 algorithm"); else by Gram and Schmidt.
     """
-    columns, p = a.T, a.shape[1]
+    gram = columns @ columns.T
+    size = lax.rsqrt(jnp.diagonal(gram))
+    first = _inverse_root(gram * size[:, None] * size[None])
+    ill = ~(first.pivot > float(jnp.finfo(columns.dtype).eps) ** 0.5)
 
-    def add(k, state: _Basis) -> _Basis:
+    def quick():
+        transform = first.solved * size[None]
+        vectors = transform @ columns
+        again = _inverse_root(vectors @ vectors.T).solved
+        return again @ vectors, (again @ transform).T, jnp.bool_(False)
+
+    return lax.cond(in_any_row(ill), lambda: _gram_schmidt(columns), quick)
+
+
+def _inverse_root(gram: Float[Array, "p p"]) -> Factor:
+    """Cholesky's factor of a matrix, with the inverse of its transpose."""
+    return cholesky(gram, jnp.eye(len(gram), dtype=gram.dtype))
+
+
+def _gram_schmidt(columns: Float[Array, "p n"]) -> tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]:
+    """The same by classical Gram-Schmidt with every column orthogonalised twice (Giraud et al. 2005), as for
+    `LeastSquares`.
+    """
+    p, n = columns.shape
+
+    def add(k, state: _Orthogonalised) -> _Orthogonalised:
         first = state.vectors @ columns[k]
         rest = columns[k] - first @ state.vectors
         second = state.vectors @ rest
@@ -401,44 +320,14 @@ def _orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Arr
         length = jnp.sqrt(jnp.sum(jnp.square(rest)))
         divisor = jnp.where(length > 0, length, 1)
         made_of = jnp.zeros_like(state.lengths).at[k].set(1) - (first + second) @ state.transform
-        return _Basis(
+        return _Orthogonalised(
             state.vectors.at[k].set(rest / divisor),
             state.transform.at[k].set(made_of / divisor),
             state.lengths.at[k].set(length),
         )
 
-    none = _Basis(jnp.zeros_like(columns), jnp.zeros((p, p), a.dtype), jnp.zeros(p, a.dtype))
+    none = _Orthogonalised(jnp.zeros_like(columns), jnp.zeros((p, p), columns.dtype), jnp.zeros(p, columns.dtype))
     basis = lax.fori_loop(0, p, add, none)
     size = jnp.sqrt(jnp.sum(jnp.square(columns), axis=1))
-    deficient = jnp.any(basis.lengths <= 8 * len(a) ** 0.5 * float(jnp.finfo(a.dtype).eps) * size)
-    return basis.vectors.T, basis.transform.T, deficient
-
-
-class _Eliminated(NamedTuple):
-    """A system after some steps of Gauss and Jordan's elimination: matrix and right-hand side [m, m + 1], and the least
-    pivot so far [].
-    """
-
-    rows: Float[Array, "m c"]
-    least: Float[Array, ""]
-
-
-def _solved(matrix: Float[Array, "m m"], b: Float[Array, " m"]) -> tuple[Float[Array, " m"], Float[Array, ""]]:
-    """Solution of a symmetric positive definite system, and its smallest pivot relative to the largest diagonal
-    element.
-    """
-    m = len(b)
-    if m > _WITHOUT_LAPACK:
-        factor = jnp.linalg.cholesky(matrix)
-        solution, least = jax.scipy.linalg.cho_solve((factor, True), b), jnp.min(jnp.square(jnp.diagonal(factor)))
-    else:
-
-        def eliminate(k, state: _Eliminated) -> _Eliminated:
-            pivot = state.rows[k] / state.rows[k, k]
-            rows = (state.rows - state.rows[:, k][:, None] * pivot[None]).at[k].set(pivot)
-            return _Eliminated(rows, jnp.minimum(state.least, state.rows[k, k]))
-
-        rows = jnp.concatenate([matrix, b[:, None]], axis=1)
-        solved = lax.fori_loop(0, m, eliminate, _Eliminated(rows, jnp.asarray(jnp.inf, b.dtype)))
-        solution, least = solved.rows[:, m], solved.least
-    return solution, least / jnp.max(jnp.diagonal(matrix))
+    deficient = jnp.any(basis.lengths <= 8 * n**0.5 * float(jnp.finfo(columns.dtype).eps) * size)
+    return basis.vectors, basis.transform.T, deficient

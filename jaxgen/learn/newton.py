@@ -1,0 +1,512 @@
+"""Newton's method for logistic and softmax regression, in orthonormal coordinates of the weighted inputs.
+
+Cases are the last axis ([p, n], [K, n]), so that every elementwise loop runs along the long axis, as inside networks.
+Letters: p coefficients of a class, K classes that are modelled (1 of two, or all of them), s rows of the ridge.
+"""
+
+import abc
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+from scipy.linalg import helmert
+
+from jaxgen.learn.network.iterative import in_any_row
+
+NOT_CONVERGED, SEPARABLE = 1, 2
+
+_FEW_UNKNOWNS = 64
+"""Up to this many unknowns, Newton's equations are written out and factorised; beyond, conjugate gradients solve them by
+products with the Hessian, which cost n p F each where the Hessian costs n (p F)^2.
+"""
+_HALVINGS = 30
+"""Halvings of a step before it is given up: 1e-9 of a step changes nothing that single precision shows."""
+
+_ROUNDINGS = 32
+"""A pivot of Newton's equations below this many roundings of the largest diagonal element is taken as 0."""
+
+_LOOSE, _TIGHT = 0.1, 1e-4
+"""Relative residuals of Newton's equations that are good enough far from the minimum and close to it. Steps that end
+below the root of the rounding then leave an error of 1e-4 of that.
+"""
+
+_MOST_PRODUCTS = 2_000_000
+"""Numbers that problems may share to have their Hessians by one matrix product: 16 MB."""
+
+_FEW_CLASSES = 32
+
+_FEWEST_ROUNDS = 16
+"""Rounds of conjugate gradients that are never too many."""
+
+
+def orthonormal_contrasts(classes: int) -> Float[np.ndarray, "K F"]:
+    """Orthonormal contrasts of K classes, [K, K - 1]."""
+    return helmert(classes).T
+
+
+class Point(NamedTuple):
+    """A solution [K, p], its objective, and the most by which another class exceeds the true one, in logits: < 0 where
+    all cases are on their side.
+    """
+
+    solution: Float[Array, "K p"]
+    objective: Float[Array, ""]
+    overlap: Float[Array, ""]
+
+
+@dataclass(frozen=True)
+class Gram:
+    """Weighted cases and a ridge, in coordinates in which they, or with more cases they, are orthonormal.
+
+    Attributes:
+      cases: [p, n].
+      penalty: the ridge in these coordinates, [s, p].
+      w: weights of the cases, [n].
+      products: those of any two coordinates of each case, `pairs_of(cases)`, where several problems share them.
+    """
+
+    cases: Float[Array, "p n"]
+    penalty: Float[Array, "s p"]
+    w: Float[Array, " n"]
+    products: Float[Array, "t n"] | None
+
+    def conditioning(self) -> Float[Array, ""]:
+        """The smallest pivot of the Gram matrix relative to its largest diagonal element, 1 at best."""
+        gram = self.weighted(self.w[None])[0]
+        return cholesky(gram, gram[:, :0]).pivot
+
+    def weighted(self, weights: Float[Array, "g n"]) -> Float[Array, "g p p"]:
+        """Gram matrices of the cases with other weights, and of the penalty."""
+        return self.summed(weights) + (self.penalty.T @ self.penalty)[None]
+
+    def summed(self, weights: Float[Array, "g n"]) -> Float[Array, "g p p"]:
+        """Weighted sums over the cases of the products of any two coordinates."""
+        if self.products is None:
+            return lax.map(lambda w: (self.cases * w[None]) @ self.cases.T, weights)
+        return (weights @ self.products.T)[:, _places(len(self.cases))]
+
+
+@dataclass(frozen=True)
+class Problem(Gram, abc.ABC):
+    """What is minimised over solution [K, p]: sum w cross-entropy(solution @ cases) + |penalty @ solution'|^2 / 2.
+
+    With K >= 2, solutions, gradients and steps add up to 0 over the classes.
+    """
+
+    @property
+    @abc.abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """K and the number of unknowns."""
+
+    @abc.abstractmethod
+    def above(self, logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
+        """Logits of the other classes minus that of the true class; minus infinity for the true class itself."""
+
+    @abc.abstractmethod
+    def costs(self, above: Float[Array, "K n"]) -> Float[Array, " n"]:
+        """Cross-entropies, exact to a few roundings of themselves even where they are tiny."""
+
+    @abc.abstractmethod
+    def residuals(self, above: Float[Array, "K n"]) -> tuple[Float[Array, "K n"], Float[Array, "K n"]]:
+        """Derivatives of the cross-entropies by the logits, as exact, and what their second derivatives follow from."""
+
+    @abc.abstractmethod
+    def curved(self, known: Float[Array, "K n"], logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
+        """The product of the second derivatives and a change of the logits."""
+
+    @abc.abstractmethod
+    def by_class(self, known: Float[Array, "K n"]) -> Float[Array, "K n"]:
+        """Second derivatives by the logit of each class alone."""
+
+    @abc.abstractmethod
+    def eliminated(
+        self, known: Float[Array, "K n"], gradient: Float[Array, "K p"]
+    ) -> tuple[Float[Array, "K p"], Float[Array, ""]]:
+        """The solution of Newton's equations, and their smallest pivot relative to the largest diagonal element."""
+
+    @abc.abstractmethod
+    def centred(self, coefficients: Float[Array, "K p"]) -> Float[Array, "K p"]:
+        """Coefficients that add up to 0 over the classes."""
+
+    def at(self, solution: Float[Array, "K p"]) -> Point:
+        """A solution with its objective and overlap."""
+        above = self.above(solution @ self.cases)
+        objective = self.w @ self.costs(above) + jnp.sum(jnp.square(solution @ self.penalty.T)) / 2
+        return Point(solution, objective, jnp.max(jnp.where(self.w > 0, _over_classes(jnp.maximum, above), -jnp.inf)))
+
+    def logit(self, solution: Float[Array, "K p"]) -> Float[Array, ""]:
+        """The largest logit."""
+        return jnp.max(jnp.abs(solution @ self.cases))
+
+    def cosine(self, solution: Float[Array, "K p"]) -> Float[Array, ""]:
+        """Length of the gradient relative to that of the residuals."""
+        excess, _ = self.residuals(self.above(solution @ self.cases))
+        return self._cosine(excess, solution, self._gradient(excess, solution))
+
+    def newton(self, solution: Float[Array, "K p"], before: "Inverses") -> "Direction":
+        """The gradient, and Newton's step as exactly as the distance to the minimum deserves."""
+        excess, known = self.residuals(self.above(solution @ self.cases))
+        gradient = self._gradient(excess, solution)
+        if self._few_unknowns:
+            step, pivot = self.eliminated(known, gradient)
+            return Direction(gradient, -step, pivot, jnp.bool_(True), before)
+        # A residual as small as the distance to the minimum, relatively, keeps the convergence quadratic.
+        enough = jnp.clip(self._cosine(excess, solution, gradient), _TIGHT, _LOOSE)
+        inverses = lax.cond(
+            in_any_row(before.rounds > max(_FEWEST_ROUNDS, len(self.cases) // 2)),
+            lambda: jax.vmap(_inverse)(self.weighted(self.by_class(known) * self.w[None])),
+            lambda: before.matrices,
+        )
+        found = _conjugate_gradients(
+            lambda step: self._gradient(self.curved(known, step @ self.cases), step),
+            lambda rest: self.centred(jnp.einsum("kpq,kq->kp", inverses, rest)),
+            gradient,
+            enough,
+        )
+        made = Inverses(inverses, found.rounds)
+        return Direction(gradient, -found.solution, found.least / found.largest, found.enough, made)
+
+    def nothing_known(self) -> "Inverses":
+        """What Newton's first step has of the steps before: identities, or nothing where it needs none."""
+        k, p = 0 if self._few_unknowns else self.shape[0], len(self.cases)
+        return Inverses(jnp.broadcast_to(jnp.eye(p, dtype=self.w.dtype), (k, p, p)), jnp.int32(0))
+
+    @property
+    def _few_unknowns(self) -> bool:
+        return self.shape[1] <= _FEW_UNKNOWNS
+
+    def _gradient(self, excess: Float[Array, "K n"], solution: Float[Array, "K p"]) -> Float[Array, "K p"]:
+        # Rounding would leave a part that no step can take away.
+        return self.centred((self.w[None] * excess) @ self.cases.T + solution @ self.penalty.T @ self.penalty)
+
+    def _cosine(
+        self, excess: Float[Array, "K n"], solution: Float[Array, "K p"], gradient: Float[Array, "K p"]
+    ) -> Float[Array, ""]:
+        length = jnp.sqrt(jnp.sum(self.w[None] * jnp.square(excess)) + jnp.sum(jnp.square(solution @ self.penalty.T)))
+        return jnp.sqrt(jnp.sum(jnp.square(gradient))) / jnp.where(length > 0, length, 1)
+
+
+def pairs_of(cases: Float[Array, "p n"]) -> Float[Array, "t n"] | None:
+    """Products of any two coordinates of each case, as `Problem` takes them; none if they are very many."""
+    first, second = np.triu_indices(len(cases))
+    return cases[first] * cases[second] if len(first) * cases.shape[1] <= _MOST_PRODUCTS else None
+
+
+def _places(p: int) -> Int[np.ndarray, "p p"]:
+    """Where the product of two coordinates stands among all."""
+    places = np.zeros((p, p), np.int32)
+    places[np.triu_indices(p)] = np.arange(p * (p + 1) // 2)
+    return np.maximum(places, places.T)
+
+
+def _over_classes(combine: Callable[[Array, Array], Array], values: Float[Array, "K n"]) -> Float[Array, " n"]:
+    """Sum, maximum or the like over the classes; written out for few, which XLA makes vector instructions of."""
+    if len(values) > _FEW_CLASSES:
+        return {jnp.add: jnp.sum, jnp.maximum: jnp.max}[combine](values, axis=0)
+    return functools.reduce(combine, values)
+
+
+@dataclass(frozen=True)
+class TwoClasses(Problem):
+    """Logistic regression; `sign` [n] is 1 for cases of the class whose logits are modelled, -1 for the others."""
+
+    sign: Float[Array, " n"]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return 1, len(self.cases)
+
+    def above(self, logits: Float[Array, "1 n"]) -> Float[Array, "1 n"]:
+        return -self.sign[None] * logits
+
+    def costs(self, above: Float[Array, "1 n"]) -> Float[Array, " n"]:
+        return jnp.maximum(above[0], 0) + jnp.log1p(jnp.exp(-jnp.abs(above[0])))
+
+    def residuals(self, above: Float[Array, "1 n"]) -> tuple[Float[Array, "1 n"], Float[Array, "1 n"]]:
+        small = jnp.exp(-jnp.abs(above))
+        less, more = small / (1 + small), 1 / (1 + small)
+        return -self.sign[None] * jnp.where(above > 0, more, less), less * more
+
+    def curved(self, known: Float[Array, "1 n"], logits: Float[Array, "1 n"]) -> Float[Array, "1 n"]:
+        return known * logits
+
+    def by_class(self, known: Float[Array, "1 n"]) -> Float[Array, "1 n"]:
+        return known
+
+    def eliminated(
+        self, known: Float[Array, "1 n"], gradient: Float[Array, "1 p"]
+    ) -> tuple[Float[Array, "1 p"], Float[Array, ""]]:
+        step, pivot = _solved(self.weighted(known * self.w[None])[0], gradient[0])
+        return step[None], pivot
+
+    def centred(self, coefficients: Float[Array, "1 p"]) -> Float[Array, "1 p"]:
+        return coefficients
+
+
+@dataclass(frozen=True)
+class ManyClasses(Problem):
+    """Softmax regression; `targets` [K, n] are one for the true class."""
+
+    targets: Float[Array, "K n"]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.targets), (len(self.targets) - 1) * len(self.cases)
+
+    def above(self, logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
+        true = _over_classes(jnp.add, self.targets * logits)
+        return jnp.where(self.targets > 0, -jnp.inf, logits - true[None])
+
+    def costs(self, above: Float[Array, "K n"]) -> Float[Array, " n"]:
+        zero_or_most = jnp.maximum(_over_classes(jnp.maximum, above), 0)
+        others = _over_classes(jnp.add, jnp.exp(above - zero_or_most[None]))
+        # log(sum of all exp) in a form that is exact even where it is tiny
+        return zero_or_most + jnp.log1p(others + jnp.expm1(-zero_or_most))
+
+    def residuals(self, above: Float[Array, "K n"]) -> tuple[Float[Array, "K n"], Float[Array, "K n"]]:
+        zero_or_most = jnp.maximum(_over_classes(jnp.maximum, above), 0)
+        wrong, right = jnp.exp(above - zero_or_most[None]), jnp.exp(-zero_or_most)[None]
+        others = _over_classes(jnp.add, wrong)[None]
+        excess = (wrong - self.targets * others) / (others + right)
+        return excess, (wrong + self.targets * right) / (others + right)
+
+    def curved(self, known: Float[Array, "K n"], logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
+        return known * (logits - _over_classes(jnp.add, known * logits)[None])
+
+    def by_class(self, known: Float[Array, "K n"]) -> Float[Array, "K n"]:
+        return known * (1 - known)
+
+    def eliminated(
+        self, known: Float[Array, "K n"], gradient: Float[Array, "K p"]
+    ) -> tuple[Float[Array, "K p"], Float[Array, ""]]:
+        """In F = K - 1 orthonormal contrasts of the classes, whose equations have one solution."""
+        contrasts = jnp.asarray(orthonormal_contrasts(len(self.targets)), known.dtype)
+        apart = contrasts[:, None] - contrasts[None]
+        # Each case adds p_k p_l (c_k - c_l)(c_k - c_l)' for each pair of classes, which cancels nothing.
+        curvature = self.w[None, None] * jnp.einsum(
+            "kn,ln,klf,klg->fgn", known, known / 2, apart, apart, optimize=[(2, 3), (0, 1), (0, 1)]
+        )
+        p, f = len(self.cases), contrasts.shape[1]
+        blocks = self.summed(curvature.reshape(f * f, -1)).reshape(f, f, p, p)
+        blocks = blocks + jnp.eye(f, dtype=blocks.dtype)[:, :, None, None] * (self.penalty.T @ self.penalty)[None, None]
+        hessian = jnp.swapaxes(blocks, 1, 2).reshape(f * p, f * p)
+        step, pivot = _solved(hessian, (contrasts.T @ gradient).reshape(f * p))
+        return contrasts @ step.reshape(f, p), pivot
+
+    def centred(self, coefficients: Float[Array, "K p"]) -> Float[Array, "K p"]:
+        return coefficients - jnp.mean(coefficients, axis=0, keepdims=True)
+
+
+class Inverses(NamedTuple):
+    """Inverse Hessians of each class alone, at this or an earlier solution, which conjugate gradients start from; and
+    the rounds that the last of these took.
+    """
+
+    matrices: Float[Array, "K p p"]
+    rounds: Int[Array, ""]
+
+
+class Direction(NamedTuple):
+    """Newton's step [K, p] with the gradient there, the smallest curvature that was met relative to the largest,
+    whether the step is as exact as it was to be, and what the next step should know.
+    """
+
+    gradient: Float[Array, "K p"]
+    step: Float[Array, "K p"]
+    pivot: Float[Array, ""]
+    exact: Bool[Array, ""]
+    inverses: Inverses
+
+
+class State(NamedTuple):
+    """Newton's method: where it is, the steps taken, the number of the sentence that holds if it ends here, whether it
+    does, and what the next step should know.
+    """
+
+    point: Point
+    iterations: Int[Array, ""]
+    trouble: Int[Array, ""]
+    done: Bool[Array, ""]
+    inverses: Inverses
+
+
+def minimised(problem: Problem, hopeless: Bool[Array, ""], steps: int, may_be_separable: bool) -> State:
+    """Newton's method from zero, at most `steps` steps; none for a hopeless row, which would keep the others
+    waiting.
+    """
+    dtype = problem.cases.dtype
+    eps = float(jnp.finfo(dtype).eps)
+
+    def step(state: State) -> State:
+        found = problem.newton(state.point.solution, state.inverses)
+        finite = jnp.all(jnp.isfinite(found.step))
+        direction = jnp.where(finite, found.step, 0)
+        largest, change = problem.logit(state.point.solution), problem.logit(direction)
+        converged = finite & found.exact & (change <= eps**0.5 * (1 + largest))
+        # The last step is taken in full: it changes the objective by less than its rounding.
+        rounding = jnp.where(converged, jnp.inf, 4 * len(problem.w) ** 0.5 * eps * jnp.abs(state.point.objective))
+        length, point = _halved(problem, state.point, direction, jnp.sum(found.gradient * direction), rounding)
+        trouble = jnp.where(converged, 0, NOT_CONVERGED)
+        done = converged | ~finite | (length == 0)
+        if may_be_separable:
+            # Cases all on their side prove that there is no minimum. With cases on the border, Newton's steps
+            # keep their length, until the curvature along them is lost in rounding: then steps are noise, maybe small.
+            separated = (point.overlap < -100 * eps * (largest + change)) | ~(found.pivot > _ROUNDINGS * eps)
+            trouble = jnp.where(separated | (~converged & (largest > 5) & (change > 0.1)), SEPARABLE, trouble)
+            done = done | separated
+        return State(point, state.iterations + 1, trouble.astype(jnp.int32), done, found.inverses)
+
+    k = problem.shape[0]
+    start = jnp.zeros((k, len(problem.cases)), dtype)
+    zero = jnp.zeros((), dtype)
+    count = jnp.zeros((), jnp.int32)
+    point = Point(start, math.log(max(2, k)) * jnp.sum(problem.w), zero)
+    return lax.while_loop(
+        lambda state: ~state.done & (state.iterations < steps),
+        step,
+        State(point, count, count + NOT_CONVERGED, hopeless, problem.nothing_known()),
+    )
+
+
+class _Trial(NamedTuple):
+    """A step [] along a direction, and the point there."""
+
+    length: Float[Array, ""]
+    point: Point
+
+
+def _halved(
+    problem: Problem,
+    point: Point,
+    direction: Float[Array, "K p"],
+    slope: Float[Array, ""],
+    rounding: Float[Array, ""],
+) -> _Trial:
+    """The first of 1, 1/2, 1/4, ... by which the objective falls (but for its rounding), and the point there; 0 if
+    none does.
+    """
+
+    def rises(trial: _Trial):
+        bound = point.objective + 1e-4 * trial.length * slope + rounding
+        return ~(trial.point.objective <= bound) & (trial.length > 0)
+
+    def halve(trial: _Trial) -> _Trial:
+        length = jnp.where(trial.length > 0.5**_HALVINGS, trial.length / 2, 0)
+        return _Trial(length, problem.at(point.solution + length * direction))
+
+    # A first trial of twice the full step that counts as rising: so the point of the full step is written out once.
+    nowhere = _Trial(jnp.full_like(slope, 2), point._replace(objective=jnp.full_like(slope, jnp.nan)))
+    return lax.while_loop(rises, halve, nowhere)
+
+
+class Factor(NamedTuple):
+    """Cholesky's factor of a symmetric positive definite matrix: upper' @ upper [m, m], further columns of the matrix
+    multiplied by the inverse of upper' [m, q], and the smallest pivot relative to the largest diagonal element [].
+    """
+
+    upper: Float[Array, "m m"]
+    solved: Float[Array, "m q"]
+    pivot: Float[Array, ""]
+
+
+def cholesky(matrix: Float[Array, "m m"], columns: Float[Array, "m q"]) -> Factor:
+    """Cholesky's factorisation, written out because LAPACK must run alone (see `assess`).
+
+    A matrix that is not positive definite gives NaN.
+    """
+    m, rows = len(matrix), jnp.concatenate([matrix, columns], axis=1)
+
+    def add(k, state):
+        done, least = state
+        row = rows[k] - done[:, k] @ done
+        return done.at[k].set(row * lax.rsqrt(row[k])), jnp.minimum(least, row[k])
+
+    done, least = lax.fori_loop(0, m, add, (jnp.zeros_like(rows), jnp.asarray(jnp.inf, matrix.dtype)))
+    return Factor(done[:, :m], done[:, m:], least / jnp.max(jnp.diagonal(matrix)))
+
+
+def _solved(matrix: Float[Array, "m m"], b: Float[Array, " m"]) -> tuple[Float[Array, " m"], Float[Array, ""]]:
+    """Solution of a symmetric positive definite system, and its smallest pivot relative to the largest diagonal
+    element.
+    """
+    factor = cholesky(matrix, b[:, None])
+
+    def solve(step, z):
+        k = len(b) - 1 - step
+        return z.at[k].set((factor.solved[k, 0] - factor.upper[k] @ z) / factor.upper[k, k])
+
+    return lax.fori_loop(0, len(b), solve, jnp.zeros_like(b)), factor.pivot
+
+
+class _Gradients(NamedTuple):
+    """Conjugate gradients: the solution so far, what is left of the right-hand side, its product with itself in the
+    preconditioner, the direction, the least and largest curvature along a direction of unit length, the rounds, and
+    whether it is exact enough.
+    """
+
+    solution: Float[Array, "K p"]
+    rest: Float[Array, "K p"]
+    square: Float[Array, ""]
+    direction: Float[Array, "K p"]
+    least: Float[Array, ""]
+    largest: Float[Array, ""]
+    rounds: Int[Array, ""]
+    enough: Bool[Array, ""]
+
+
+def _conjugate_gradients(
+    product: Callable[[Array], Array],
+    preconditioned: Callable[[Array], Array],
+    b: Float[Array, "K p"],
+    tolerance: Float[Array, ""],
+) -> _Gradients:
+    """Solution of a symmetric positive definite system, given by its product, up to a relative residual (Hestenes &
+    Stiefel 1952); a product without curvature ends it.
+    """
+    goal = jnp.square(tolerance) * jnp.sum(jnp.square(b))
+
+    def advance(state: _Gradients) -> _Gradients:
+        image = product(state.direction)
+        curvature = jnp.sum(state.direction * image)
+        length = state.square / curvature
+        rest = state.rest - length * image
+        pulled = preconditioned(rest)
+        square = jnp.sum(rest * pulled)
+        unit = curvature / jnp.sum(jnp.square(state.direction))
+        return _Gradients(
+            state.solution + length * state.direction,
+            rest,
+            square,
+            pulled + square / state.square * state.direction,
+            jnp.minimum(state.least, unit),
+            jnp.maximum(state.largest, unit),
+            state.rounds + 1,
+            jnp.sum(jnp.square(rest)) <= goal,
+        )
+
+    def unfinished(state: _Gradients):
+        return ~state.enough & (state.least > 0) & (state.rounds < b.size)
+
+    first = preconditioned(b)
+    square = jnp.sum(b * first)
+    infinite, nothing = jnp.full_like(square, jnp.inf), jnp.zeros_like(square)
+    start = _Gradients(jnp.zeros_like(b), b, square, first, infinite, nothing, jnp.int32(0), ~(square > 0))
+    return lax.while_loop(unfinished, advance, start)
+
+
+def _inverse(matrix: Float[Array, "p p"]) -> Float[Array, "p p"]:
+    """Inverse of a symmetric positive definite matrix, by sweeping each of its rows and columns (Goodnight 1979)."""
+
+    def sweep(k, a):
+        column, pivot = a[:, k], a[k, k]
+        rest = a - column[:, None] * (column / pivot)[None]
+        return rest.at[k].set(column / pivot).at[:, k].set(column / pivot).at[k, k].set(-1 / pivot)
+
+    return -lax.fori_loop(0, len(matrix), sweep, matrix)
