@@ -1,9 +1,7 @@
 """The engine: what it compiles, draws, keeps and refuses, with learners of a few lines made here."""
 
 import faulthandler
-import os
 import re
-import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -593,34 +591,3 @@ def test_similar_numbers_of_rows_share_a_program():
         got = assess(KEY, Average(), problem(), some, devices=jax.devices()[:1])
         np.testing.assert_array_equal(got.values, want.values[:rows])
     assert program._compiled.cache_info().misses == before
-
-
-KEPT = """
-import jax, jaxgen as jg
-from jaxgen import learn, resample, simulate
-jg.assess(jax.random.key(0), learn.Mean(), simulate.linear_ar(jax.random.key(1), 1, 20, 3).data, resample.full(20))
-print(jax.config.jax_compilation_cache_dir)
-"""
-
-
-@pytest.mark.parametrize(
-    ("set_to", "kept_in"),
-    [
-        ({}, "{tmp}/caches/jaxgen"),
-        ({"JAX_COMPILATION_CACHE_DIR": "{tmp}/own"}, "{tmp}/own"),
-        ({"JAX_ENABLE_COMPILATION_CACHE": "false"}, "None"),
-    ],
-    ids=["by default", "the user's own folder", "switched off"],
-)
-def test_compiled_programs_are_kept_unless_the_user_decides_otherwise(tmp_path, set_to, kept_in):
-    environment = {name: value for name, value in os.environ.items() if "COMPILATION_CACHE" not in name}
-    environment |= {
-        "XDG_CACHE_HOME": str(tmp_path / "caches"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        **{name: value.format(tmp=tmp_path) for name, value in set_to.items()},
-    }
-    printed = subprocess.run(
-        [sys.executable, "-c", KEPT], env=environment, capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert printed[-1] == kept_in.format(tmp=tmp_path)
-    assert any((tmp_path / "caches").rglob("jit_run*")) == (not set_to)

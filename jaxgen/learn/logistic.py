@@ -1,6 +1,7 @@
 """Logistic and softmax regression: linear classifiers that give probabilities."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -139,7 +140,7 @@ class Logistic(Learner):
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LogisticFit:
         """Coefficients of one weighted training set; `key` is not used."""
         with jax.default_matmul_precision("highest"):
-            basis = self._basis(x, w)
+            basis = self._basis(x, w, _orthonormal)
             return self._minimum(basis, y, w, None)
 
     def fit_rows(
@@ -153,7 +154,7 @@ class Logistic(Learner):
         """The fits of R weightings of the same cases at once, on one basis of them all, and which of them to trust."""
         with jax.default_matmul_precision("highest"):
             used = jnp.any(w > 0, axis=0)
-            basis = self._basis(x, used.astype(x.dtype))
+            basis = self._basis(x, used.astype(x.dtype), _orthonormal_if_easy)
             products = pairs_of(basis.cases)
 
             def of_row(weights):
@@ -228,7 +229,7 @@ class Logistic(Learner):
         scale = jnp.max(jnp.where(used, jnp.abs(x - centre[None]), 0), axis=0)
         return centre, jnp.where(scale > 0, scale, 1)
 
-    def _basis(self, x: Float[Array, "n D"], w: Float[Array, " n"]) -> "_Basis":
+    def _basis(self, x: Float[Array, "n D"], w: Float[Array, " n"], orthonormal: "_Orthonormal") -> "_Basis":
         """An orthonormal basis of the weighted cases and the ridge."""
         used = w > 0
         x = jnp.where(used[:, None], x, 0)
@@ -241,7 +242,7 @@ class Logistic(Learner):
         if self.ridge:
             ridge = jnp.diag(math.sqrt(self.ridge) / scale, -int(self.intercept))
             columns.append(ridge[: len(design), : len(scale)])
-        vectors, transform, deficient = _orthonormal(jnp.concatenate(columns, axis=1))
+        vectors, transform, deficient = orthonormal(jnp.concatenate(columns, axis=1))
         cases = jnp.where(root[None] > 0, vectors[:, : len(w)] / jnp.where(root > 0, root, 1)[None], 0)
         return _Basis(cases, vectors[:, len(w) :].T, transform, centre, scale, deficient)
 
@@ -270,6 +271,9 @@ class _Basis(NamedTuple):
     deficient: Bool[Array, ""]
 
 
+_Orthonormal = Callable[[Float[Array, "p n"]], tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]]
+
+
 class _Orthogonalised(NamedTuple):
     """Gram-Schmidt after some columns: the orthonormal vectors so far [p, n], the matrix that makes them of the columns
     [p, p], and what was left of each column [p].
@@ -282,23 +286,28 @@ class _Orthogonalised(NamedTuple):
 
 def _orthonormal(columns: Float[Array, "p n"]) -> tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]:
     """Orthonormal basis of a matrix a = columns', with basis' = a @ transform, and whether a is rank-deficient to working
-    precision.
+    precision: by Gram and Schmidt where it is not easy.
+    """
+    vectors, transform, ill = _orthonormal_if_easy(columns)
+    easy = vectors, transform, jnp.zeros_like(ill)
+    return lax.cond(in_any_row(ill), lambda: _gram_schmidt(columns), lambda: easy)
 
-    By Cholesky's factor of a' a, twice, which is as orthonormal as rounding allows where a is not ill-conditioned
-    (Yamamoto et al. 2015, "Roundoff error analysis of the CholeskyQR2 algorithm"); else by Gram and Schmidt.
+
+def _orthonormal_if_easy(
+    columns: Float[Array, "p n"],
+) -> tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]:
+    """The same by Cholesky's factor of a' a, twice, which is as orthonormal as rounding allows where a is not
+    ill-conditioned (Yamamoto et al. 2015, "Roundoff error analysis of the CholeskyQR2 algorithm"), and whether it is
+    ill-conditioned.
     """
     gram = columns @ columns.T
     size = lax.rsqrt(jnp.diagonal(gram))
     first = _inverse_root(gram * size[:, None] * size[None])
+    transform = first.solved * size[None]
+    vectors = transform @ columns
+    again = _inverse_root(vectors @ vectors.T).solved
     ill = ~(first.pivot > float(jnp.finfo(columns.dtype).eps) ** 0.5)
-
-    def quick():
-        transform = first.solved * size[None]
-        vectors = transform @ columns
-        again = _inverse_root(vectors @ vectors.T).solved
-        return again @ vectors, (again @ transform).T, jnp.bool_(False)
-
-    return lax.cond(in_any_row(ill), lambda: _gram_schmidt(columns), quick)
+    return again @ vectors, (again @ transform).T, ill
 
 
 def _inverse_root(gram: Float[Array, "p p"]) -> Factor:

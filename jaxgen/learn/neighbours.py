@@ -1,5 +1,7 @@
 """Nearest neighbours, their number chosen by leave-one-out."""
 
+import functools
+import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -12,8 +14,16 @@ from jaxgen.learn.scale import binary_unit
 from jaxgen.types import Data, Freedom, Key, Learner, Plan
 from jaxgen.types.numbers import require
 
-_AT_A_TIME = 256
-"""Cases that look for their neighbours at a time: their distances stay in the cache of a core."""
+_FEW = 12
+"""Up to this many neighbours, the next one is looked for in a pass of its own; more are found by the bits of distances."""
+
+_FEW_INPUTS = 64
+"""Up to this many inputs, distances are summed by operations that XLA makes one pass of."""
+
+_AT_A_TIME, _FEWEST_AT_A_TIME = 1 << 17, 16
+"""Distances that are compared at a time, so that they stay in the cache of a core, and the fewest cases that they are
+from: a power of two, which fills vector registers.
+"""
 
 
 class NeighboursFit(NamedTuple):
@@ -76,7 +86,11 @@ class Neighbours(Learner):
     def predict(self, params: NeighboursFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean targets of the neighbours, in the units of y."""
         unit = _unit(params.x)
-        return lax.map(lambda case: _mean_of_nearest(params, unit, case), x, batch_size=_AT_A_TIME)
+        few = self.k if self.k is not None and self.k <= _FEW else None
+        size = min(len(x), max(_FEWEST_AT_A_TIME, 1 << int(math.log2(max(1, _AT_A_TIME // len(params.x))))))
+        blocks = jnp.pad(x, ((0, -len(x) % size), (0, 0))).reshape(-1, size, x.shape[1])
+        means = lax.map(lambda block: _means_of_nearest(params, unit, block, few), blocks)
+        return means.reshape(-1, means.shape[-1])[: len(x)]
 
     def diagnose(self, params: NeighboursFit) -> dict[str, Array]:
         """The number of neighbours and the leave-one-out loss, each []."""
@@ -99,14 +113,16 @@ class Neighbours(Learner):
             )
 
 
-def _mean_of_nearest(params: NeighboursFit, unit: Float[Array, ""], case: Float[Array, " D"]) -> Float[Array, " K"]:
-    """Mean target of the k nearest training cases of one case."""
-    far = _distances(params.x, params.w, case, unit)
-    k = params.k.astype(far.dtype)
-    edge = _kth_smallest(far, params.w, k)
-    inside, at_edge = jnp.where(far < edge, params.w, 0), jnp.where(far == edge, params.w, 0)
-    counted = inside + at_edge * ((k - jnp.sum(inside)) / jnp.sum(at_edge))
-    return jnp.sum(counted[:, None] * params.y, axis=0) / k
+def _means_of_nearest(
+    params: NeighboursFit, unit: Float[Array, ""], cases: Float[Array, "m D"], few: int | None
+) -> Float[Array, "m K"]:
+    """Mean targets of the k nearest training cases of each case; `few` is k where it is known to be small."""
+    far = _distances(params.x, params.w, cases, unit)
+    w, k = params.w[:, None], params.k.astype(far.dtype)
+    edge = (_kth_smallest(far, w, k) if few is None else _one_by_one(far, w, few))[None]
+    inside, at_edge = jnp.where(far < edge, w, 0), jnp.where(far == edge, w, 0)
+    counted = inside + at_edge * ((k - jnp.sum(inside, axis=0)) / jnp.sum(at_edge, axis=0))[None]
+    return jnp.matmul(counted.T, params.y, precision="highest") / k
 
 
 def _unit(x: Float[Array, "n D"]) -> Float[Array, ""]:
@@ -115,14 +131,27 @@ def _unit(x: Float[Array, "n D"]) -> Float[Array, ""]:
 
 
 def _distances(
-    x: Float[Array, "n D"], w: Float[Array, " n"], case: Float[Array, " D"], unit: Float[Array, ""]
-) -> Float[Array, " n"]:
-    """Squared distances of the training cases from a case, in a unit; infinite for those of weight 0."""
-    return jnp.where(w > 0, jnp.sum(jnp.square((x - case[None]) / unit), axis=1), jnp.inf)
+    x: Float[Array, "n D"], w: Float[Array, " n"], cases: Float[Array, "m D"], unit: Float[Array, ""]
+) -> Float[Array, "n m"]:
+    """Squared distances of the training cases from some cases, in a unit; infinite for those of weight 0.
+
+    The cases are the last axis, so that passes over the training cases are made of vector instructions.
+    """
+    ours, theirs = (x / unit).T, (cases / unit).T
+
+    def add(d, far):
+        return far + jnp.square(ours[d][:, None] - theirs[d][None])
+
+    nothing = jnp.zeros((len(x), len(cases)), x.dtype)
+    if len(ours) <= _FEW_INPUTS:  # written out, which makes one pass of them
+        far = functools.reduce(lambda far, d: add(d, far), range(len(ours)), nothing)
+    else:
+        far = lax.fori_loop(0, len(ours), add, nothing)
+    return jnp.where(w[:, None] > 0, far, jnp.inf)
 
 
-def _kth_smallest(values: Float[Array, " n"], w: Float[Array, " n"], k: Float[Array, ""]) -> Float[Array, ""]:
-    """The k-th smallest of numbers from 0, each repeated by its weight.
+def _kth_smallest(values: Float[Array, "n m"], w: Float[Array, "n 1"], k: Float[Array, ""]) -> Float[Array, " m"]:
+    """The k-th smallest of the numbers from 0 in each column, each repeated by its weight.
 
     It is found bit by bit, the highest first: numbers of floating point from 0 are in the order of their bits read as
     whole numbers, and a bit is set unless k of the numbers lie below what that makes. So 31 passes over the numbers
@@ -134,9 +163,21 @@ def _kth_smallest(values: Float[Array, " n"], w: Float[Array, " n"], k: Float[Ar
 
     def next_bit(place, prefix):
         longer = prefix | (jnp.ones((), whole) << (bits - 2 - place).astype(whole))
-        return jnp.where(jnp.sum(jnp.where(pattern < longer, w, 0)) < k, longer, prefix)
+        return jnp.where(jnp.sum(jnp.where(pattern < longer[None], w, 0), axis=0) < k, longer, prefix)
 
-    return lax.bitcast_convert_type(lax.fori_loop(0, bits - 1, next_bit, jnp.zeros((), whole)), values.dtype)
+    return lax.bitcast_convert_type(
+        lax.fori_loop(0, bits - 1, next_bit, jnp.zeros(values.shape[1], whole)), values.dtype
+    )
+
+
+def _one_by_one(values: Float[Array, "n m"], w: Float[Array, "n 1"], k: int) -> Float[Array, " m"]:
+    """The same for a small k, in k passes: each goes to the next larger number, until k are reached."""
+
+    def next_larger(_, edge):
+        enough = jnp.sum(jnp.where(values <= edge[None], w, 0), axis=0) >= k
+        return jnp.where(enough, edge, jnp.min(jnp.where(values > edge[None], values, jnp.inf), axis=0))
+
+    return lax.fori_loop(0, k, next_larger, jnp.full(values.shape[1], -1, values.dtype))
 
 
 def _by_leave_one_out(
@@ -177,7 +218,7 @@ def _ranked(
     """Targets [n, K] in the order of the distance from a case, equally distant ones replaced by their mean, and
     cumulated weights [n].
     """
-    far = _distances(x, w, case, unit)
+    far = _distances(x, w, case[None], unit)[:, 0]
     order = jnp.argsort(far)
     far, w, y = far[order], w[order], y[order]
     below, sums = (jnp.concatenate([jnp.zeros_like(a[:1]), jnp.cumsum(a, axis=0)]) for a in (w, w[:, None] * y))

@@ -5,7 +5,6 @@ Letters: p coefficients of a class, K classes that are modelled (1 of two, or al
 """
 
 import abc
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from jaxtyping import Array, Bool, Float, Int
 from scipy.linalg import helmert
 
 from jaxgen.learn.network.iterative import in_any_row
+from jaxgen.learn.scale import over_first
 
 NOT_CONVERGED, SEPARABLE = 1, 2
 
@@ -39,8 +39,6 @@ below the root of the rounding then leave an error of 1e-4 of that.
 
 _MOST_PRODUCTS = 2_000_000
 """Numbers that problems may share to have their Hessians by one matrix product: 16 MB."""
-
-_FEW_CLASSES = 32
 
 _FEWEST_ROUNDS = 16
 """Rounds of conjugate gradients that are never too many."""
@@ -139,7 +137,7 @@ class Problem(Gram, abc.ABC):
         """A solution with its objective and overlap."""
         above = self.above(solution @ self.cases)
         objective = self.w @ self.costs(above) + jnp.sum(jnp.square(solution @ self.penalty.T)) / 2
-        return Point(solution, objective, jnp.max(jnp.where(self.w > 0, _over_classes(jnp.maximum, above), -jnp.inf)))
+        return Point(solution, objective, jnp.max(jnp.where(self.w > 0, over_first(jnp.maximum, above), -jnp.inf)))
 
     def logit(self, solution: Float[Array, "K p"]) -> Float[Array, ""]:
         """The largest logit."""
@@ -206,13 +204,6 @@ def _places(p: int) -> Int[np.ndarray, "p p"]:
     return np.maximum(places, places.T)
 
 
-def _over_classes(combine: Callable[[Array, Array], Array], values: Float[Array, "K n"]) -> Float[Array, " n"]:
-    """Sum, maximum or the like over the classes; written out for few, which XLA makes vector instructions of."""
-    if len(values) > _FEW_CLASSES:
-        return {jnp.add: jnp.sum, jnp.maximum: jnp.max}[combine](values, axis=0)
-    return functools.reduce(combine, values)
-
-
 @dataclass(frozen=True)
 class TwoClasses(Problem):
     """Logistic regression; `sign` [n] is 1 for cases of the class whose logits are modelled, -1 for the others."""
@@ -261,24 +252,24 @@ class ManyClasses(Problem):
         return len(self.targets), (len(self.targets) - 1) * len(self.cases)
 
     def above(self, logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
-        true = _over_classes(jnp.add, self.targets * logits)
+        true = over_first(jnp.add, self.targets * logits)
         return jnp.where(self.targets > 0, -jnp.inf, logits - true[None])
 
     def costs(self, above: Float[Array, "K n"]) -> Float[Array, " n"]:
-        zero_or_most = jnp.maximum(_over_classes(jnp.maximum, above), 0)
-        others = _over_classes(jnp.add, jnp.exp(above - zero_or_most[None]))
+        zero_or_most = jnp.maximum(over_first(jnp.maximum, above), 0)
+        others = over_first(jnp.add, jnp.exp(above - zero_or_most[None]))
         # log(sum of all exp) in a form that is exact even where it is tiny
         return zero_or_most + jnp.log1p(others + jnp.expm1(-zero_or_most))
 
     def residuals(self, above: Float[Array, "K n"]) -> tuple[Float[Array, "K n"], Float[Array, "K n"]]:
-        zero_or_most = jnp.maximum(_over_classes(jnp.maximum, above), 0)
+        zero_or_most = jnp.maximum(over_first(jnp.maximum, above), 0)
         wrong, right = jnp.exp(above - zero_or_most[None]), jnp.exp(-zero_or_most)[None]
-        others = _over_classes(jnp.add, wrong)[None]
+        others = over_first(jnp.add, wrong)[None]
         excess = (wrong - self.targets * others) / (others + right)
         return excess, (wrong + self.targets * right) / (others + right)
 
     def curved(self, known: Float[Array, "K n"], logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
-        return known * (logits - _over_classes(jnp.add, known * logits)[None])
+        return known * (logits - over_first(jnp.add, known * logits)[None])
 
     def by_class(self, known: Float[Array, "K n"]) -> Float[Array, "K n"]:
         return known * (1 - known)

@@ -1,0 +1,151 @@
+"""Compiled programs in a folder of jaxgen's own: read, damaged, too many, not writable, and never another's."""
+
+import os
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+from jax.experimental.compilation_cache import compilation_cache
+
+from jaxgen import assess, learn, resample, simulate
+from jaxgen.engine import kept, program
+
+KEY = jax.random.key(0)
+DATA = simulate.linear_ar(jax.random.key(1), 1, 20, 3).data
+PLAN = resample.k_fold(jax.random.key(2), 20, folds=5, repeats=2)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Programs are kept here, however fast they were compiled, and forgotten by this process after each call."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kept, "_WORTH_KEEPING", 0.0)
+    before = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", None)
+    compilation_cache.reset_cache()
+    program.forget()
+    yield tmp_path / "jaxgen"
+    program.forget()
+    jax.config.update("jax_compilation_cache_dir", before)
+    compilation_cache.reset_cache()
+
+
+MEAN = learn.Mean()
+
+
+def losses(learner=MEAN):
+    program.forget()
+    return assess(KEY, learner, DATA, PLAN).values
+
+
+def compilations(monkeypatch):
+    """Names of what is compiled from here on."""
+    compiled, compile_ = [], jax.stages.Lowered.compile
+
+    def noted(self, *args, **kwargs):
+        compiled.append(self)
+        return compile_(self, *args, **kwargs)
+
+    monkeypatch.setattr(jax.stages.Lowered, "compile", noted)
+    return compiled
+
+
+@pytest.mark.devices
+@pytest.mark.parametrize(
+    "learner",
+    [learn.LeastSquares(), learn.Normalised(learn.Descent(learn.MLP((2,)), steps=3))],
+    ids=["least squares", "network"],
+)
+def test_a_program_is_compiled_once_for_all_processes(learner, folder, monkeypatch):
+    """On as many devices as there are; the numbers are the same to the last bit."""
+    compiled = compilations(monkeypatch)
+    first = losses(learner)
+    assert len(list(folder.glob("*.program"))) == len(compiled) > 0
+    times = len(compiled)
+    np.testing.assert_array_equal(losses(learner), first)
+    assert len(compiled) == times
+
+
+def test_other_programs_and_other_options_are_other_files(folder):
+    for learner in (learn.Mean(), learn.LeastSquares(), learn.LeastSquares(ridge=1.0)):
+        losses(learner)
+    assert len(list(folder.glob("*.program"))) == 3
+    lowered, devices = jax.jit(lambda x: x + 1).lower(1.0), jax.devices()[:1]
+    names = {kept._file(lowered, options, devices).name for options in ({}, {"xla_cpu_use_fusion_emitters": False})}
+    assert len(names) == 2
+
+
+def test_a_damaged_program_is_compiled_again(folder, monkeypatch):
+    want, compiled = losses(), compilations(monkeypatch)
+    (file,) = folder.glob("*.program")
+    whole = file.stat().st_size
+    file.write_bytes(file.read_bytes()[: whole // 2])
+    np.testing.assert_array_equal(losses(), want)
+    assert len(compiled) == 1
+    assert file.stat().st_size >= whole // 2 + 1
+    np.testing.assert_array_equal(losses(), want)
+    assert len(compiled) == 1
+
+
+def test_programs_that_were_not_read_for_the_longest_time_go_first(folder, monkeypatch):
+    for age, learner in enumerate((learn.Mean(), learn.LeastSquares())):
+        losses(learner)
+        newest = max(folder.glob("*.program"), key=lambda file: file.stat().st_mtime_ns)
+        os.utime(newest, (time.time() - 100 + age,) * 2)
+    older, newer = sorted(folder.glob("*.program"), key=lambda file: file.stat().st_mtime_ns)
+    losses(learn.Mean())  # read again, so that the other is now the oldest
+    monkeypatch.setattr(kept, "_MOST_BYTES", sum(file.stat().st_size for file in (older, newer)))
+    losses(learn.LeastSquares(ridge=1.0))
+    assert not newer.exists()
+    assert sum(file.stat().st_size for file in folder.glob("*.program")) <= kept._MOST_BYTES
+    assert not [file for file in folder.iterdir() if file.suffix != ".program"]
+
+
+def test_a_folder_that_cannot_be_written_to_is_no_trouble(folder, monkeypatch):
+    folder.parent.joinpath("file").write_text("")
+    want = losses()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent / "file"))
+    np.testing.assert_array_equal(losses(), want)
+
+
+def test_an_option_that_this_xla_does_not_have_is_left_out(folder):
+    lowered = jax.jit(lambda x: x + 1).lower(1.0)
+    assert kept.compiled(lowered, {"xla_no_such_option": True}, jax.devices()[:1])(1.0) == 2
+
+
+SCRIPT = """
+import jax, jaxgen as jg
+from jaxgen import learn, resample, simulate
+from jaxgen.engine import kept
+kept._WORTH_KEEPING = 0.0
+jg.assess(jax.random.key(0), learn.Mean(), simulate.linear_ar(jax.random.key(1), 1, 20, 3).data, resample.full(20))
+print(jax.config.jax_compilation_cache_dir)
+"""
+
+
+@pytest.mark.parametrize(
+    ("set_to", "cache_of_jax"),
+    [
+        ({}, "None"),
+        ({"JAX_COMPILATION_CACHE_DIR": "{tmp}/own"}, "{tmp}/own"),
+        ({"JAX_ENABLE_COMPILATION_CACHE": "false"}, "None"),
+    ],
+    ids=["by default", "the user's own folder", "switched off"],
+)
+def test_programs_are_kept_unless_the_user_decides_otherwise(tmp_path, set_to, cache_of_jax):
+    """And the settings of JAX stay as they are."""
+    environment = {name: value for name, value in os.environ.items() if "COMPILATION_CACHE" not in name}
+    environment |= {
+        "XDG_CACHE_HOME": str(tmp_path / "caches"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        **{name: value.format(tmp=tmp_path) for name, value in set_to.items()},
+    }
+    printed = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert printed[-1] == cache_of_jax.format(tmp=tmp_path)
+    assert any((tmp_path / "caches").rglob("*.program")) == (not set_to)
+    assert any((tmp_path / "own").rglob("jit_run*")) == ("JAX_COMPILATION_CACHE_DIR" in set_to)
