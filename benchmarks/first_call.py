@@ -13,6 +13,7 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from speed import machine
@@ -42,7 +43,7 @@ def learners():
         return learn.Normalised(descent, how="standard")
 
     def peer(classes):
-        kind = MLPClassifier if classes else MLPRegressor
+        kind: Any = MLPClassifier if classes else MLPRegressor
         options = dict(activation="tanh", learning_rate_init=0.01, max_iter=STEPS, n_iter_no_change=STEPS)
         return kind((SIZE,), alpha=0, batch_size=10**6, random_state=0, **options)
 

@@ -244,7 +244,7 @@ def test_more_cases_for_less_and_nonsense_is_refused():
     few = losses(resample.leave_out(KEY, N, 0.2, 2), 1, "a"), losses(resample.leave_out(KEY, N, 0.2, 2), 2, "b")
     assert np.isfinite(planning.cases_for_power(*few, 0.2, power=0.99, level=0.99).estimate)  # one degree of freedom
     wrong = [
-        dataclasses.replace(one, values=1.0 * (one.values > 4), test_mean=np.zeros(1))
+        dataclasses.replace(one, values=1.0 * (np.asarray(one.values) > 4), test_mean=np.zeros(1))
         for one in (losses(PLANS["one split"], 1, "a"), losses(PLANS["one split"], 2, "b"))
     ]
     for call, words in (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jaxlib
+import jaxlib.version
 from jax.experimental import serialize_executable
 
 _MOST_BYTES = 1 << 29
@@ -61,7 +61,7 @@ def _file(lowered: Any, options: dict[str, Any], devices: Sequence[jax.Device]) 
         str(lowered.out_tree),
         repr(sorted(options.items())),
         jax.__version__,
-        jaxlib.__version__,
+        jaxlib.version.__version__,
         os.environ.get("XLA_FLAGS", ""),
         devices[0].client.platform_version,
         repr([(device.platform, device.device_kind, device.id) for device in devices]),

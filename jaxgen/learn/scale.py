@@ -1,7 +1,7 @@
 """Units in which squares neither overflow nor vanish."""
 
 import functools
-from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -21,10 +21,8 @@ def binary_unit(largest: Float[Array, "*N"]) -> Float[Array, "*N"]:
     return jnp.where(plain, jnp.ldexp(jnp.full_like(fraction, 0.5), exponent), 1)
 
 
-def over_first(combine: Callable[[Array, Array], Array], values: Float[Array, "k *N"]) -> Float[Array, "*N"]:
+def over_first(combine: Any, values: Float[Array, "k *N"]) -> Float[Array, "*N"]:
     """Sum (`jnp.add`) or maximum (`jnp.maximum`) over the first axis, written out where it is short: XLA makes vector
     instructions of that, along the last axis.
     """
-    if len(values) > _WRITTEN_OUT:
-        return {jnp.add: jnp.sum, jnp.maximum: jnp.max}[combine](values, axis=0)
-    return functools.reduce(combine, values)
+    return combine.reduce(values, axis=0) if len(values) > _WRITTEN_OUT else functools.reduce(combine, values)
