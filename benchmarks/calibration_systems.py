@@ -66,7 +66,7 @@ SETTINGS = (
     Setting("heavy tails", learn.LeastSquares(), linear, 1.0, (4000, 4000), 0, 0, 4, tails=5.0),
     Setting("diabetes", learn.LeastSquares(), linear, 0.0, (4000, 4000), 0, 0, 4, real=True),
     Setting("network", learn.Normalised(NETWORK, how="standard"), curved, 0.5, (1000, 1000), 1000, 1, 0),
-    Setting("stopped early", STOPPED, curved, 0.5, (300, 300), 300, 4, 0),
+    Setting("stopped early", STOPPED, curved, 0.5, (300, 300), 0, 4, 0),
 )
 
 
