@@ -45,7 +45,7 @@ def learners():
     def peer(classes):
         kind: Any = MLPClassifier if classes else MLPRegressor
         options = dict(activation="tanh", learning_rate_init=0.01, max_iter=STEPS, n_iter_no_change=STEPS)
-        return kind((SIZE,), alpha=0, batch_size=10**6, random_state=0, **options)
+        return kind(hidden_layer_sizes=(SIZE,), alpha=0, batch_size=10**6, random_state=0, **options)
 
     def stopped(classes):
         return learn.Normalised(learn.EarlyStopped(network(classes).inside), how="standard")
