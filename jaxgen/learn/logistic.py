@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.learn.network.iterative import in_any_row
+from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.newton import (
     NOT_CONVERGED,
     Factor,

@@ -17,8 +17,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 from scipy.linalg import helmert
 
-from jaxgen.learn.network.iterative import in_any_row
-from jaxgen.learn.scale import over_first
+from jaxgen.learn.batched import in_any_row, over_first
 
 NOT_CONVERGED, SEPARABLE = 1, 2
 

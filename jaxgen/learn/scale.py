@@ -1,12 +1,7 @@
 """Units in which squares neither overflow nor vanish."""
 
-import functools
-from typing import Any
-
 import jax.numpy as jnp
 from jaxtyping import Array, Float
-
-_WRITTEN_OUT = 64
 
 
 def binary_unit(largest: Float[Array, "*N"]) -> Float[Array, "*N"]:
@@ -19,10 +14,3 @@ def binary_unit(largest: Float[Array, "*N"]) -> Float[Array, "*N"]:
     fraction, exponent = jnp.frexp(largest)
     plain = jnp.isfinite(largest) & (largest > 0)
     return jnp.where(plain, jnp.ldexp(jnp.full_like(fraction, 0.5), exponent), 1)
-
-
-def over_first(combine: Any, values: Float[Array, "k *N"]) -> Float[Array, "*N"]:
-    """Sum (`jnp.add`) or maximum (`jnp.maximum`) over the first axis, written out where it is short: XLA makes vector
-    instructions of that, along the last axis.
-    """
-    return combine.reduce(values, axis=0) if len(values) > _WRITTEN_OUT else functools.reduce(combine, values)

@@ -11,7 +11,8 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from jaxgen.learn.network.iterative import Iterative, Steps, draws, in_any_row, prepare
+from jaxgen.learn.batched import in_any_row
+from jaxgen.learn.network.iterative import Iterative, Steps, draws, prepare
 from jaxgen.types import Data, Key, Plan
 from jaxgen.types.numbers import require_number
 

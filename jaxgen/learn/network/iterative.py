@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.network.nets import MLP, PerTask, as_network, check_network
 from jaxgen.learn.network.objectives import Objective, Penalty, as_objective, check_objective, check_penalty
 from jaxgen.types import Data, Key, Learner, Minimum, Params, Plan
@@ -418,21 +419,3 @@ def _one_two_five(steps: int) -> tuple[int, ...]:
 def _intervals(steps: tuple[int, ...]) -> tuple[Int[Array, " S"], Int[Array, " S"]]:
     """Where the stretch before each save begins and ends, [S] each."""
     return jnp.asarray((0, *steps[:-1]), jnp.int32), jnp.asarray(steps, jnp.int32)
-
-
-@jax.custom_batching.custom_vmap
-def in_any_row(flag: Bool[Array, ""]) -> Bool[Array, ""]:
-    """Whether a flag [] is set in any of the rows that run together: a loop that ends by it needs no selection in
-    every row.
-
-    Under `vmap`, JAX goes on with a loop while any row wants to, and to leave the finished rows as they are it selects
-    between the old and the new state of every row in every round, which copies all networks and states of optimisers.
-    A condition that is the same for all rows is taken as it is, without selection. So a body that ends with this must
-    leave finished rows alone itself, where it matters.
-    """
-    return flag
-
-
-@in_any_row.def_vmap
-def _in_any_row_of_a_batch(size: int, batched: list[bool], flags: Bool[Array, " rows"]) -> tuple[Bool[Array, ""], bool]:
-    return in_any_row(jnp.any(flags)), False
