@@ -141,10 +141,10 @@ def main():
     lines = [
         machine(),
         "",
-        "Seconds of a call of assess in a fresh process, on 10 folds, 10 times (digits: 5 folds, once). Cold: nothing is",
-        "compiled; warm: another process has compiled and kept the programs; work: the second call. scikit-learn's",
-        f"cross_val_score has the same splits, in one process. Networks have {SIZE} tanh units and {STEPS} steps of adam on all",
-        "cases. jaxgen predicts all cases of every row, scikit-learn those that are tested.",
+        "Seconds of a call of assess in a fresh process, on 10 folds, 10 times (digits: 5 folds, once). Cold: nothing",
+        "is compiled; warm: another process has compiled and kept the programs; work: the second call. scikit-learn's",
+        f"cross_val_score has the same splits, in one process. Networks have {SIZE} tanh units and {STEPS} steps of",
+        "adam on all cases. jaxgen predicts all cases of every row, scikit-learn those that are tested.",
         "",
         pd.DataFrame(rows).to_string(index=False, float_format=lambda v: f"{v:.2f}"),
     ]

@@ -12,8 +12,8 @@ _WRITTEN_OUT = 64
 
 
 def over_first(combine: Any, values: Float[Array, "k *N"]) -> Float[Array, "*N"]:
-    """Sum (`jnp.add`) or maximum (`jnp.maximum`) over the first axis, written out where it is short: XLA makes vector
-    instructions of that, along the last axis.
+    """Sum (`jnp.add`) or maximum (`jnp.maximum`) of values [k, *N] over the first axis, written out where it
+    is short: XLA makes vector instructions of that, along the last axis.
     """
     return combine.reduce(values, axis=0) if len(values) > _WRITTEN_OUT else functools.reduce(combine, values)
 

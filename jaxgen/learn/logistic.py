@@ -285,8 +285,8 @@ class _Orthogonalised(NamedTuple):
 
 
 def _orthonormal(columns: Float[Array, "p n"]) -> tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]:
-    """Orthonormal basis of a matrix a = columns', with basis' = a @ transform, and whether a is rank-deficient to working
-    precision: by Gram and Schmidt where it is not easy.
+    """Orthonormal basis of a matrix a = columns', with basis' = a @ transform, and whether a is rank-deficient to
+    working precision: by Gram and Schmidt where it is not easy.
     """
     vectors, transform, ill = _orthonormal_if_easy(columns)
     easy = vectors, transform, jnp.zeros_like(ill)

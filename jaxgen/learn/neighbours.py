@@ -15,7 +15,9 @@ from jaxgen.types import Data, Freedom, Key, Learner, Plan
 from jaxgen.types.numbers import require
 
 _FEW = 12
-"""Up to this many neighbours, the next one is looked for in a pass of its own; more are found by the bits of distances."""
+"""Up to this many neighbours, the next one is looked for in a pass of its own; more are found by the bits of their
+distances.
+"""
 
 _FEW_INPUTS = 64
 """Up to this many inputs, distances are summed by operations that XLA makes one pass of."""

@@ -22,8 +22,8 @@ from jaxgen.learn.batched import in_any_row, over_first
 NOT_CONVERGED, SEPARABLE = 1, 2
 
 _FEW_UNKNOWNS = 64
-"""Up to this many unknowns, Newton's equations are written out and factorised; beyond, conjugate gradients solve them by
-products with the Hessian, which cost n p F each where the Hessian costs n (p F)^2.
+"""Up to this many unknowns, Newton's equations are written out and factorised; beyond, conjugate gradients solve them
+by products with the Hessian, which cost n p F each where the Hessian costs n (p F)^2.
 """
 _HALVINGS = 30
 """Halvings of a step before it is given up: 1e-9 of a step changes nothing that single precision shows."""
@@ -75,16 +75,16 @@ class Gram:
     products: Float[Array, "t n"] | None
 
     def conditioning(self) -> Float[Array, ""]:
-        """The smallest pivot of the Gram matrix relative to its largest diagonal element, 1 at best."""
+        """The smallest pivot of the Gram matrix relative to its largest diagonal element, 1 at best; []."""
         gram = self.weighted(self.w[None])[0]
         return cholesky(gram, gram[:, :0]).pivot
 
     def weighted(self, weights: Float[Array, "g n"]) -> Float[Array, "g p p"]:
-        """Gram matrices of the cases with other weights, and of the penalty."""
+        """Gram matrices [g, p, p] of the cases with other weights [g, n], and of the penalty."""
         return self.summed(weights) + (self.penalty.T @ self.penalty)[None]
 
     def summed(self, weights: Float[Array, "g n"]) -> Float[Array, "g p p"]:
-        """Weighted sums over the cases of the products of any two coordinates."""
+        """Weighted sums over the cases of the products of any two coordinates, [g, p, p] for weights [g, n]."""
         if self.products is None:
             return lax.map(lambda w: (self.cases * w[None]) @ self.cases.T, weights)
         return (weights @ self.products.T)[:, _places(len(self.cases))]
@@ -104,51 +104,53 @@ class Problem(Gram, abc.ABC):
 
     @abc.abstractmethod
     def above(self, logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
-        """Logits of the other classes minus that of the true class; minus infinity for the true class itself."""
+        """Logits [K, n] of the other classes minus that of the true class; minus infinity for the true class itself."""
 
     @abc.abstractmethod
     def costs(self, above: Float[Array, "K n"]) -> Float[Array, " n"]:
-        """Cross-entropies, exact to a few roundings of themselves even where they are tiny."""
+        """Cross-entropies [n], exact to a few roundings of themselves even where they are tiny."""
 
     @abc.abstractmethod
     def residuals(self, above: Float[Array, "K n"]) -> tuple[Float[Array, "K n"], Float[Array, "K n"]]:
-        """Derivatives of the cross-entropies by the logits, as exact, and what their second derivatives follow from."""
+        """Derivatives [K, n] of the cross-entropies by the logits, as exact, and what the second ones follow from."""
 
     @abc.abstractmethod
     def curved(self, known: Float[Array, "K n"], logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
-        """The product of the second derivatives and a change of the logits."""
+        """The product of the second derivatives and a change of the logits, [K, n]."""
 
     @abc.abstractmethod
     def by_class(self, known: Float[Array, "K n"]) -> Float[Array, "K n"]:
-        """Second derivatives by the logit of each class alone."""
+        """Second derivatives by the logit of each class alone, [K, n]."""
 
     @abc.abstractmethod
     def eliminated(
         self, known: Float[Array, "K n"], gradient: Float[Array, "K p"]
     ) -> tuple[Float[Array, "K p"], Float[Array, ""]]:
-        """The solution of Newton's equations, and their smallest pivot relative to the largest diagonal element."""
+        """The solution [K, p] of Newton's equations, and their smallest pivot [] relative to the largest diagonal
+        element.
+        """
 
     @abc.abstractmethod
     def centred(self, coefficients: Float[Array, "K p"]) -> Float[Array, "K p"]:
-        """Coefficients that add up to 0 over the classes."""
+        """Coefficients [K, p] that add up to 0 over the classes."""
 
     def at(self, solution: Float[Array, "K p"]) -> Point:
-        """A solution with its objective and overlap."""
+        """A solution [K, p] with its objective and overlap."""
         above = self.above(solution @ self.cases)
         objective = self.w @ self.costs(above) + jnp.sum(jnp.square(solution @ self.penalty.T)) / 2
         return Point(solution, objective, jnp.max(jnp.where(self.w > 0, over_first(jnp.maximum, above), -jnp.inf)))
 
     def logit(self, solution: Float[Array, "K p"]) -> Float[Array, ""]:
-        """The largest logit."""
+        """The largest logit of a solution [K, p]; []."""
         return jnp.max(jnp.abs(solution @ self.cases))
 
     def cosine(self, solution: Float[Array, "K p"]) -> Float[Array, ""]:
-        """Length of the gradient relative to that of the residuals."""
+        """Length [] of the gradient relative to that of the residuals, at a solution [K, p]."""
         excess, _ = self.residuals(self.above(solution @ self.cases))
         return self._cosine(excess, solution, self._gradient(excess, solution))
 
-    def newton(self, solution: Float[Array, "K p"], before: "Inverses") -> "Direction":
-        """The gradient, and Newton's step as exactly as the distance to the minimum deserves."""
+    def direction(self, solution: Float[Array, "K p"], before: "Inverses") -> "Direction":
+        """The gradient [K, p], and Newton's step as exactly as the distance to the minimum deserves."""
         excess, known = self.residuals(self.above(solution @ self.cases))
         gradient = self._gradient(excess, solution)
         if self._few_unknowns:
@@ -171,7 +173,7 @@ class Problem(Gram, abc.ABC):
         return Direction(gradient, -found.solution, found.least / found.largest, found.enough, made)
 
     def nothing_known(self) -> "Inverses":
-        """What Newton's first step has of the steps before: identities, or nothing where it needs none."""
+        """What Newton's first step has of the steps before: identities [K, p, p], or nothing where it needs none."""
         k, p = 0 if self._few_unknowns else self.shape[0], len(self.cases)
         return Inverses(jnp.broadcast_to(jnp.eye(p, dtype=self.w.dtype), (k, p, p)), jnp.int32(0))
 
@@ -191,7 +193,7 @@ class Problem(Gram, abc.ABC):
 
 
 def pairs_of(cases: Float[Array, "p n"]) -> Float[Array, "t n"] | None:
-    """Products of any two coordinates of each case, as `Problem` takes them; none if they are very many."""
+    """Products [t, n] of any two coordinates of each case [p, n], for `Problem`; none if they are very many."""
     first, second = np.triu_indices(len(cases))
     return cases[first] * cases[second] if len(first) * cases.shape[1] <= _MOST_PRODUCTS else None
 
@@ -211,32 +213,40 @@ class TwoClasses(Problem):
 
     @property
     def shape(self) -> tuple[int, int]:
+        """One class is modelled, and its p coefficients are all unknown."""
         return 1, len(self.cases)
 
     def above(self, logits: Float[Array, "1 n"]) -> Float[Array, "1 n"]:
+        """The logit [1, n] of the other class minus that of the true one."""
         return -self.sign[None] * logits
 
     def costs(self, above: Float[Array, "1 n"]) -> Float[Array, " n"]:
+        """The softplus function of these differences, [n]."""
         return jnp.maximum(above[0], 0) + jnp.log1p(jnp.exp(-jnp.abs(above[0])))
 
     def residuals(self, above: Float[Array, "1 n"]) -> tuple[Float[Array, "1 n"], Float[Array, "1 n"]]:
+        """The probability of the wrong class with its sign, and the second derivatives; both [1, n]."""
         small = jnp.exp(-jnp.abs(above))
         less, more = small / (1 + small), 1 / (1 + small)
         return -self.sign[None] * jnp.where(above > 0, more, less), less * more
 
     def curved(self, known: Float[Array, "1 n"], logits: Float[Array, "1 n"]) -> Float[Array, "1 n"]:
+        """The second derivatives [1, n] times the change of the logits."""
         return known * logits
 
     def by_class(self, known: Float[Array, "1 n"]) -> Float[Array, "1 n"]:
+        """The second derivatives themselves, [1, n]."""
         return known
 
     def eliminated(
         self, known: Float[Array, "1 n"], gradient: Float[Array, "1 p"]
     ) -> tuple[Float[Array, "1 p"], Float[Array, ""]]:
+        """The solution [1, p] of the p equations as they are."""
         step, pivot = _solved(self.weighted(known * self.w[None])[0], gradient[0])
         return step[None], pivot
 
     def centred(self, coefficients: Float[Array, "1 p"]) -> Float[Array, "1 p"]:
+        """The coefficients [1, p] themselves, since nothing is to be added up over a single class."""
         return coefficients
 
 
@@ -248,19 +258,23 @@ class ManyClasses(Problem):
 
     @property
     def shape(self) -> tuple[int, int]:
+        """All K classes are modelled, with (K - 1) p unknowns, since coefficients add up to 0 over the classes."""
         return len(self.targets), (len(self.targets) - 1) * len(self.cases)
 
     def above(self, logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
+        """Logits [K, n] of all classes minus that of the true class."""
         true = over_first(jnp.add, self.targets * logits)
         return jnp.where(self.targets > 0, -jnp.inf, logits - true[None])
 
     def costs(self, above: Float[Array, "K n"]) -> Float[Array, " n"]:
+        """Logarithms of the sums of the exponentials of these differences, [n]."""
         zero_or_most = jnp.maximum(over_first(jnp.maximum, above), 0)
         others = over_first(jnp.add, jnp.exp(above - zero_or_most[None]))
         # log(sum of all exp) in a form that is exact even where it is tiny
         return zero_or_most + jnp.log1p(others + jnp.expm1(-zero_or_most))
 
     def residuals(self, above: Float[Array, "K n"]) -> tuple[Float[Array, "K n"], Float[Array, "K n"]]:
+        """Probabilities minus targets, and the probabilities; both [K, n]."""
         zero_or_most = jnp.maximum(over_first(jnp.maximum, above), 0)
         wrong, right = jnp.exp(above - zero_or_most[None]), jnp.exp(-zero_or_most)[None]
         others = over_first(jnp.add, wrong)[None]
@@ -268,9 +282,11 @@ class ManyClasses(Problem):
         return excess, (wrong + self.targets * right) / (others + right)
 
     def curved(self, known: Float[Array, "K n"], logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
+        """The change of the logits [K, n] minus its mean under the probabilities, times the probabilities."""
         return known * (logits - over_first(jnp.add, known * logits)[None])
 
     def by_class(self, known: Float[Array, "K n"]) -> Float[Array, "K n"]:
+        """Each probability times its complement, [K, n]."""
         return known * (1 - known)
 
     def eliminated(
@@ -291,6 +307,7 @@ class ManyClasses(Problem):
         return contrasts @ step.reshape(f, p), pivot
 
     def centred(self, coefficients: Float[Array, "K p"]) -> Float[Array, "K p"]:
+        """Coefficients [K, p] minus their mean over the classes."""
         return coefficients - jnp.mean(coefficients, axis=0, keepdims=True)
 
 
@@ -328,14 +345,14 @@ class State(NamedTuple):
 
 
 def minimised(problem: Problem, hopeless: Bool[Array, ""], steps: int, may_be_separable: bool) -> State:
-    """Newton's method from zero, at most `steps` steps; none for a hopeless row, which would keep the others
-    waiting.
+    """Newton's method from a solution [K, p] of zeros, at most `steps` steps; none for a hopeless row, which would keep
+    the others waiting.
     """
     dtype = problem.cases.dtype
     eps = float(jnp.finfo(dtype).eps)
 
     def step(state: State) -> State:
-        found = problem.newton(state.point.solution, state.inverses)
+        found = problem.direction(state.point.solution, state.inverses)
         finite = jnp.all(jnp.isfinite(found.step))
         direction = jnp.where(finite, found.step, 0)
         largest, change = problem.logit(state.point.solution), problem.logit(direction)
@@ -407,7 +424,7 @@ class Factor(NamedTuple):
 
 
 def cholesky(matrix: Float[Array, "m m"], columns: Float[Array, "m q"]) -> Factor:
-    """Cholesky's factorisation, written out because LAPACK must run alone (see `assess`).
+    """Cholesky's factorisation of a matrix [m, m], written out because LAPACK must run alone (see `assess`).
 
     A matrix that is not positive definite gives NaN.
     """
