@@ -14,10 +14,12 @@ def kept_part(name: str, compute: Callable[[], Any], resume: bool) -> tuple[Any,
     """What `compute` returns, and the minutes that it took; both from an earlier run that is resumed, where that got so
     far.
 
-    The name tells all that the part depends on but the code: who changes the code starts anew.
+    The name tells all that the part depends on but the code. Who changes the code must start anew, without resuming;
+    what is taken from an earlier run is printed with its time.
     """
     file = FOLDER / f"{name}.pickle"
     if resume and file.exists():
+        print(f"{name}: taken from the run of {time.ctime(file.stat().st_mtime)}", flush=True)
         return pickle.loads(file.read_bytes())
     begun = time.perf_counter()
     found = compute()

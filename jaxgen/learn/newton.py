@@ -23,7 +23,7 @@ NOT_CONVERGED, SEPARABLE = 1, 2
 
 _FEW_UNKNOWNS = 64
 """Up to this many unknowns, Newton's equations are written out and factorised; beyond, conjugate gradients solve them
-by products with the Hessian, which cost n p F each where the Hessian costs n (p F)^2.
+by products with the Hessian, which cost n p K each where the Hessian costs n (p K)^2.
 """
 _HALVINGS = 30
 """Halvings of a step before it is given up: 1e-9 of a step changes nothing that single precision shows."""
@@ -60,7 +60,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Gram:
-    """Weighted cases and a ridge, in coordinates in which they, or with more cases they, are orthonormal.
+    """Weighted cases and a ridge, in coordinates in which these cases, or more cases that contain them, are orthonormal.
 
     Attributes:
       cases: [p, n].
