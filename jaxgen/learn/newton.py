@@ -60,7 +60,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Gram:
-    """Weighted cases and a ridge, in coordinates in which these cases, or more cases that contain them, are orthonormal.
+    """Weighted cases and a ridge, in coordinates in which they are orthonormal, or would be with more cases.
 
     Attributes:
       cases: [p, n].
