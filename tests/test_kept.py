@@ -41,46 +41,89 @@ def losses(learner=MEAN):
     return assess(KEY, learner, DATA, PLAN).values
 
 
-def compilations(monkeypatch):
-    """What is compiled from here on, without attempts that fail because this XLA lacks an option."""
-    compiled, compile_ = [], jax.stages.Lowered.compile
+def calls(monkeypatch, name):
+    """What a function of the module of programs is called with from here on."""
+    made, function = [], getattr(program, name)
 
-    def noted(self, *args, **kwargs):
-        made = compile_(self, *args, **kwargs)
-        compiled.append(made)
-        return made
+    def noted(*args):
+        made.append(args)
+        return function(*args)
 
-    monkeypatch.setattr(jax.stages.Lowered, "compile", noted)
-    return compiled
+    monkeypatch.setattr(program, name, noted)
+    return made
+
+
+class Own(learn.Learner):
+    """The mean of the targets plus a number, which is not the package's code."""
+
+    shift = 1.0
+
+    def fit(self, key, x, y, w):
+        return w @ y / w.sum() + self.shift
+
+    def predict(self, params, x):
+        return params[None] + 0 * x[:, :1]
 
 
 @pytest.mark.devices
 @pytest.mark.parametrize(
     "learner",
-    [learn.LeastSquares(), learn.Normalised(learn.Descent(learn.MLP((2,)), steps=3))],
+    [learn.LeastSquares(), learn.Normalised(learn.Descent(learn.MLP((2,)), 3, optimiser=learn.Optax("sgd", 0.1)))],
     ids=["least squares", "network"],
 )
-def test_a_program_is_compiled_once_for_all_processes(learner, folder, monkeypatch):
+def test_a_program_is_traced_and_compiled_once_for_all_processes(learner, folder, monkeypatch):
     """On as many devices as there are; the numbers are the same to the last bit."""
-    compiled = compilations(monkeypatch)
+    traced, compiled = calls(monkeypatch, "_traced"), calls(monkeypatch, "_compile")
     first = losses(learner)
     assert len(list(folder.glob("*.program"))) == len(compiled) > 0
-    times = len(compiled)
+    times = len(traced), len(compiled)
+    monkeypatch.setattr(jax, "jit", None)
     np.testing.assert_array_equal(losses(learner), first)
-    assert len(compiled) == times
+    assert (len(traced), len(compiled)) == times
 
 
-def test_other_programs_and_other_options_are_other_files(folder):
+def test_a_program_of_code_that_may_change_is_known_by_what_it_is_traced_to(folder, monkeypatch):
+    first, traced, compiled = losses(Own()), calls(monkeypatch, "_traced"), calls(monkeypatch, "_compile")
+    np.testing.assert_array_equal(losses(Own()), first)
+    assert (len(traced), len(compiled)) == (1, 0)
+    monkeypatch.setattr(Own, "shift", 2.0)
+    assert not np.allclose(losses(Own()), first)
+    assert (len(traced), len(compiled)) == (2, 1)
+    assert not list(folder.glob("*.facts"))
+
+
+def test_programs_of_other_code_of_the_package_are_not_read(folder, monkeypatch):
+    losses()
+    compiled = calls(monkeypatch, "_compile")
+    losses()
+    assert not compiled
+    monkeypatch.setattr(kept, "_versions", lambda: ("an edited package",))
+    losses()
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"3", b'{"row_bytes": 1}', b'{"info": {"a": [[2], "no type"]}}'])
+def test_damaged_facts_are_found_again(content, folder, monkeypatch):
+    want, traced = losses(), calls(monkeypatch, "_traced")
+    (file,) = folder.glob("*.facts")
+    file.write_bytes(content)
+    np.testing.assert_array_equal(losses(), want)
+    assert len(traced) == 1
+    np.testing.assert_array_equal(losses(), want)
+    assert len(traced) == 1
+
+
+def test_other_programs_and_other_settings_are_other_files(folder):
     for learner in (learn.Mean(), learn.LeastSquares(), learn.LeastSquares(ridge=1.0)):
         losses(learner)
     assert len(list(folder.glob("*.program"))) == 3
-    lowered, devices = jax.jit(lambda x: x + 1).lower(1.0), jax.devices()[:1]
-    names = {kept._file(lowered, options, devices).name for options in ({}, {"xla_cpu_use_fusion_emitters": False})}
-    assert len(names) == 2
+    with jax.default_matmul_precision("float32"):
+        losses()
+    assert len(list(folder.glob("*.program"))) == 4
 
 
 def test_a_damaged_program_is_compiled_again(folder, monkeypatch):
-    want, compiled = losses(), compilations(monkeypatch)
+    want, compiled = losses(), calls(monkeypatch, "_compile")
     (file,) = folder.glob("*.program")
     whole = file.stat().st_size
     file.write_bytes(file.read_bytes()[: whole // 2])
@@ -102,7 +145,7 @@ def test_programs_that_were_not_read_for_the_longest_time_go_first(folder, monke
     losses(learn.LeastSquares(ridge=1.0))
     assert not newer.exists()
     assert sum(file.stat().st_size for file in folder.glob("*.program")) <= kept._MOST_BYTES
-    assert not [file for file in folder.iterdir() if file.suffix != ".program"]
+    assert not [file for file in folder.iterdir() if file.suffix not in (".program", ".facts")]
 
 
 def test_a_folder_that_cannot_be_written_to_is_no_trouble(folder, monkeypatch):
@@ -114,7 +157,8 @@ def test_a_folder_that_cannot_be_written_to_is_no_trouble(folder, monkeypatch):
 
 def test_an_option_that_this_xla_does_not_have_is_left_out(folder):
     lowered = jax.jit(lambda x: x + 1).lower(1.0)
-    assert kept.compiled(lowered, {"xla_no_such_option": True}, jax.devices()[:1])(1.0) == 2
+    options = {"xla_no_such_option": True, "xla_backend_optimization_level": 2, "xla_nor_this_one": 1}
+    assert program._compile(lowered, options)(1.0) == 2
 
 
 SCRIPT = """

@@ -1,11 +1,12 @@
-"""Compiled programs that later processes read instead of compiling them again: a folder of jaxgen's own, of bounded
-size, which leaves the settings of JAX alone.
+"""What later processes read instead of making it again: facts about jobs and compiled programs, in a folder of
+jaxgen's own, of bounded size, which leaves the settings of JAX alone.
 """
 
 import hashlib
+import importlib.metadata
+import json
 import os
 import platform
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -13,61 +14,51 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jaxlib.version
 from jax.experimental import serialize_executable
 
 _MOST_BYTES = 1 << 29
-"""Bytes of all programs together; those that were not read for the longest time go first."""
+"""Bytes of all files together; those that were not read for the longest time go first."""
 
-_WORTH_KEEPING = 0.5
-"""Seconds of compilation from which a program is kept."""
+_BLOCK = 1 << 12
+"""Bytes that the smallest file takes."""
+
+_WORTH_KEEPING = 0.2
+"""Seconds of tracing and compiling from which a program is kept."""
 
 
-def compiled(lowered: Any, options: dict[str, Any], devices: Sequence[jax.Device]) -> Any:
-    """The program, read from the folder if an equal one was compiled before by the same JAX for the same processor.
+def file_of(content: str, devices: Sequence[jax.Device], kind: str) -> Path | None:
+    """Where something is kept, or would be; None where nothing is.
 
     Where the user has a persistent cache of JAX's own, or wants none, JAX alone decides.
 
     Args:
-      lowered: the program, as `jax.jit(...).lower(...)` returns it.
-      options: for XLA; one that it does not know is left out.
-      devices: that it will run on.
+      content: all that it depends on, beside versions, processor and devices.
+      devices: that it is for.
+      kind: the ending of the name.
     """
-    file = _file(lowered, options, devices)
-    if file is not None and (program := _read(file, lowered, devices)) is not None:
-        return program
-    begun = time.perf_counter()
-    try:
-        program = lowered.compile(compiler_options=options or None)
-    except jax.errors.JaxRuntimeError:
-        if not options:
-            raise
-        program = lowered.compile()
-    if file is not None and time.perf_counter() - begun > _WORTH_KEEPING:
-        _write(file, program)
-        _remove_oldest(file.parent)
-    return program
-
-
-def _file(lowered: Any, options: dict[str, Any], devices: Sequence[jax.Device]) -> Path | None:
-    """Where the program is, or would be; None if it is not to be kept."""
     settings: Any = jax.config
     if settings.jax_compilation_cache_dir is not None or not settings.jax_enable_compilation_cache:
         return None
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxgen"
     parts = (
-        lowered.as_text(),
-        str(lowered.in_tree),
-        str(lowered.out_tree),
-        repr(sorted(options.items())),
-        jax.__version__,
-        jaxlib.version.__version__,
+        content,
+        *_versions(),
         os.environ.get("XLA_FLAGS", ""),
         devices[0].client.platform_version,
         repr([(device.platform, device.device_kind, device.id) for device in devices]),
         _processor(),
     )
-    return folder / f"{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()}.program"
+    return folder / f"{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()}.{kind}"
+
+
+@cache
+def _versions() -> tuple[str, ...]:
+    """Of the packages that programs are made by, and a digest of all code of this one."""
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for file in sorted(root.rglob("*.py")):
+        digest.update(f"{file.relative_to(root)}".encode() + b"\0" + file.read_bytes() + b"\0")
+    return *(importlib.metadata.version(name) for name in ("jax", "jaxlib", "flax", "optax")), digest.hexdigest()
 
 
 @cache
@@ -81,29 +72,52 @@ def _processor() -> str:
     return f"{platform.machine()} {flags}"
 
 
-def _read(file: Path, lowered: Any, devices: Sequence[jax.Device]) -> Any:
-    """The program in a file; None if there is none, or none that this JAX can load."""
+def read_program(file: Path | None, in_tree: Any, out_tree: Any, devices: Sequence[jax.Device]) -> Any:
+    """The program in a file, and what `write_program` was told of it; None if there is none that this JAX can load."""
+    content = _read(file)
     try:
-        content = file.read_bytes()
-        os.utime(file)
-    except OSError:
-        return None
-    try:
-        return serialize_executable.deserialize_and_load(
-            content, lowered.in_tree, lowered.out_tree, devices[0].client, devices
+        note, _, program = (content or b"").partition(b"\n")
+        return (
+            serialize_executable.deserialize_and_load(program, in_tree, out_tree, devices[0].client, devices),
+            json.loads(note),
         )
     except Exception:
         return None
 
 
-def _write(file: Path, program: Any) -> None:
-    """Keeps a program, under its final name only when it is whole; some cannot be kept, and some folders not be
-    written to.
-    """
-    try:
-        content, _, _ = serialize_executable.serialize(program)
-    except (ValueError, NotImplementedError, jax.errors.JaxRuntimeError):
+def write_program(file: Path | None, program: Any, note: Any, seconds: float) -> None:
+    """Keeps a program that took some seconds to make, with a note that JSON can hold; some cannot be kept."""
+    if file is None or seconds < _WORTH_KEEPING:
         return
+    with suppress(ValueError, NotImplementedError, jax.errors.JaxRuntimeError):
+        content, _, _ = serialize_executable.serialize(program)
+        _write(file, json.dumps(note).encode() + b"\n" + content)
+
+
+def read_note(file: Path | None) -> Any:
+    """What `write_note` wrote, else None."""
+    with suppress(ValueError):
+        return json.loads(_read(file) or b"null")
+
+
+def write_note(file: Path | None, note: Any) -> None:
+    """Keeps what JSON can hold."""
+    if file is not None:
+        _write(file, json.dumps(note).encode())
+
+
+def _read(file: Path | None) -> bytes | None:
+    """What is in a file, which counts as used now."""
+    if file is None:
+        return None
+    with suppress(OSError):
+        content = file.read_bytes()
+        os.utime(file)
+        return content
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Makes a file, under its final name only when it is whole; some folders cannot be written to."""
     partial = file.with_suffix(f".{os.getpid()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -112,16 +126,16 @@ def _write(file: Path, program: Any) -> None:
     except OSError:
         with suppress(OSError):
             partial.unlink()
+    else:
+        _remove_oldest(file.parent)
 
 
 def _remove_oldest(folder: Path) -> None:
-    """Removes programs until the rest is small enough; other processes may be doing the same."""
+    """Removes files until the rest is small enough; other processes may be doing the same."""
     found = []
-    for file in folder.glob("*.program"):
-        try:
-            found.append((file.stat().st_mtime, file.stat().st_size, file))
-        except OSError:
-            continue
+    for file in (*folder.glob("*.program"), *folder.glob("*.facts")):
+        with suppress(OSError):
+            found.append((file.stat().st_mtime, max(_BLOCK, file.stat().st_size), file))
     total = sum(size for _, size, _ in found)
     for _, size, file in sorted(found):
         if total <= _MOST_BYTES:

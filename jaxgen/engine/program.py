@@ -2,9 +2,12 @@
 
 import math
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -13,6 +16,7 @@ from jax.sharding import AxisType, PartitionSpec
 
 from jaxgen.engine import kept
 from jaxgen.engine.job import Job
+from jaxgen.types.identity import text_of_known
 
 _LAPACK = {
     *("cholesky", "cholesky_update", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product", "lu"),
@@ -76,7 +80,7 @@ def settings() -> tuple[tuple[str, str], ...]:
     """JAX's settings that a program depends on, as they are here and now: precision of products, and the like."""
     values: Any = jax.config.values
     return tuple(
-        (name, repr(getattr(jax.config, name, None)))
+        (name, repr(getattr(jax.config, name, values[name])))
         for name in sorted(values)
         if not _NO_PART_OF_A_PROGRAM.search(name)
     )
@@ -93,7 +97,28 @@ def facts(job: Job) -> Facts:
 
 
 @lru_cache(maxsize=64)
-def _facts(job: Job, _: Any) -> Facts:
+def _facts(job: Job, current: Any) -> Facts:
+    file = _file(job, current, kind="facts")
+    with suppress(TypeError, KeyError, ValueError, AttributeError):  # no note, or one that jaxgen did not write
+        note = kept.read_note(file)
+        info = {name: jax.ShapeDtypeStruct(shape, dtype) for name, (shape, dtype) in note.pop("info").items()}
+        return Facts(**note, info=info)
+    traced = _traced(job)
+    info = {name: (value.shape, value.dtype.name) for name, value in traced.info.items()}
+    kept.write_note(file, vars(traced) | {"info": info})
+    return traced
+
+
+def _file(job: Job, *others: Any, kind: str) -> Path | None:
+    """Where something is kept that depends on a job and on others; None if the job holds code that is not the
+    package's.
+    """
+    texts = {field.name: repr(getattr(job, field.name)) for field in fields(job) if field.name != "devices"}
+    texts |= {"learner": text_of_known(job.learner), "loss": text_of_known(job.loss)}
+    return None if None in texts.values() else kept.file_of(f"{texts} {others!r}", job.devices, kind)
+
+
+def _traced(job: Job) -> Facts:
     key, rows = jax.random.key(0), 61 if job.together else 1  # a number that no other axis is likely to have
     x, y = (jax.ShapeDtypeStruct((job.cases, width), job.dtype) for width in (job.inputs, job.outputs))
     if job.together:
@@ -158,9 +183,16 @@ def compiled(job: Job, sets: int, rows: int, key_type: Any) -> Program:
 
 
 @lru_cache(maxsize=64)
-def _compiled(job: Job, sets: int, rows: int, key_type: Any, _: Any) -> Program:
+def _compiled(job: Job, sets: int, rows: int, key_type: Any, current: Any) -> Program:
+    begun = time.perf_counter()
     needs, whole = facts(job), None if job.one_data_set else 0
     job = replace(job, predicted=max(1, _PREDICT_BYTES * len(job.devices) // (needs.predict_bytes * sets)))
+    in_tree = jax.tree.structure(((0,) * 6, {}))
+    out_tree = jax.tree.structure((0, 0 if job.predictions else None, 0, 0, dict.fromkeys(needs.info, 0)))
+    options = _options(job)
+    file = _file(job, sets, rows, key_type, options, current, kind="program")
+    if (known := kept.read_program(file, in_tree, out_tree, job.devices)) is not None:
+        return Program(*known)
 
     def run(key, x, y, train, q, r):
         if len(q) == 1:  # vmap would batch every operation once more, which is slow to trace
@@ -193,23 +225,46 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, _: Any) -> Program:
     )
     with jax.default_device(first):
         lowered = jax.jit(run).lower(jax.ShapeDtypeStruct((), key_type), x, y, *numbers)
-        alone = first.platform == "cpu" and (needs.alone or _calls_foreign_code(lowered))
-        return Program(kept.compiled(lowered, _options(job), job.devices), alone)
+    text = lowered.as_text()
+    alone = first.platform == "cpu" and (needs.alone or _calls_foreign_code(text))
+    if file is None:  # what it was traced to says all
+        file = kept.file_of(f"{text} {options}", job.devices, "program")
+        if (known := kept.read_program(file, in_tree, out_tree, job.devices)) is not None:
+            return Program(*known)
+    program = _compile(lowered, options)
+    kept.write_program(file, program, alone, time.perf_counter() - begun)
+    return Program(program, alone)
 
 
 def _options(job: Job) -> dict[str, Any]:
-    """How XLA is to compile a job.
+    """How XLA is to compile a job on a CPU, unless JAX is set to compile without optimisations.
 
-    A linear learner, one that asks for double precision, takes longer to compile than to run: XLA's older way to write
-    out fused operations needs .4 to .6 of the time for it, and runs as fast. Networks run twice as long that way.
+    LLVM's highest level takes up to twice as long as the next and gives code that is no faster: 5.0 and 2.0 s for a
+    network trained by adam. A linear learner, one that asks for double precision, takes longer to compile than to run:
+    XLA's older way to write out fused operations needs half the time for it, and runs as fast. Networks run twice as
+    long that way.
     """
-    linear = job.devices[0].platform == "cpu" and job.learner.precise
-    return {"xla_cpu_use_fusion_emitters": False} if linear else {}
+    values: Any = jax.config.values
+    if job.devices[0].platform != "cpu" or values.get("jax_disable_most_optimizations"):
+        return {}
+    older = {"xla_cpu_use_fusion_emitters": False} if job.learner.precise else {}
+    return {"xla_backend_optimization_level": 2, **older}
 
 
-def _calls_foreign_code(lowered: Any) -> bool:
+def _compile(lowered: Any, options: dict[str, Any]) -> Any:
+    """The compiled program; options that this XLA does not know are left out."""
+    try:
+        return lowered.compile(compiler_options=options or None)
+    except jax.errors.JaxRuntimeError as error:
+        known = {name: value for name, value in options.items() if name not in str(error)}
+        if len(known) == len(options):
+            raise
+        return _compile(lowered, known)
+
+
+def _calls_foreign_code(text: str) -> bool:
     """Whether a lowered program calls code that is not XLA's own: LAPACK, Python, a library."""
-    names = re.findall(r"custom_call @([\w.$]+)", lowered.as_text())
+    names = re.findall(r"custom_call @([\w.$]+)", text)
     return any(not _HARMLESS.fullmatch(name) for name in names)
 
 

@@ -9,7 +9,7 @@ import functools
 import hashlib
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,9 @@ _KNOWN = {
     "operator",
 }
 """Packages whose functions and classes are known by their names."""
+
+_OF_THE_PACKAGE = {"jaxgen", "jax"}
+"""Packages whose code is the same wherever their version is."""
 
 
 def named(value: Any) -> str:
@@ -54,6 +57,35 @@ def code_digest(value: Any) -> str:
     return (
         hashlib.sha256("\n".join(parts).encode()).hexdigest() if any(part.startswith("own ") for part in parts) else ""
     )
+
+
+def text_of_known(value: Any) -> str | None:
+    """A text that two values share only if they are made of the same code of this package and of JAX, and of the same
+    numbers and words; None for a value that holds anything else.
+
+    Args:
+      value: a learner or a loss, or a part of one.
+    """
+    if isinstance(value, str | bytes | int | float | complex | bool | None):
+        return repr(value) if type(value) in (str, bytes, int, float, complex, bool, type(None)) else None
+    if type(value) is tuple:
+        return _joined("tuple", map(text_of_known, value))
+    if isinstance(value, types.FunctionType):
+        place = f"{value.__module__}.{value.__qualname__}"
+        return place if place.split(".")[0] in _OF_THE_PACKAGE and "<" not in place else None
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    if kind.startswith("jaxgen.") and "<" not in kind:
+        if dataclasses.is_dataclass(value):
+            return _joined(kind, (text_of_known(getattr(value, field.name)) for field in dataclasses.fields(value)))
+        return _joined(kind, [text_of_known(tuple(sorted(vars(value).items())))])
+    if not isinstance(value, type) and callable(getattr(value, "__wrapped__", None)):  # jax.jit, jax.custom_jvp
+        return _joined(type(value).__qualname__, [text_of_known(value.__wrapped__)])
+    return None
+
+
+def _joined(name: str, parts: Iterable[str | None]) -> str | None:
+    texts = list(parts)
+    return None if None in texts else f"{name}({', '.join(map(str, texts))})"
 
 
 def _parts(value: Any, seen: set[int]) -> Iterator[str]:

@@ -283,8 +283,14 @@ class MLP(Value):
             require_number(name, value, least=0, below=below, advice="give one number, or one per layer")
 
 
+_KNOWN_ACTIVATIONS = frozenset({"elu", "gelu", "leaky_relu", "relu", "sigmoid", "silu", "softplus", "swish", "tanh"})
+"""Names whose functions need no trial."""
+
+
 def _check_activation(activation: Any) -> None:
     """Refuses what is no function of the numbers of an array, one by one or all units of one case together."""
+    if isinstance(activation, str) and activation in _KNOWN_ACTIVATIONS:
+        return
     advice = "write for example 'tanh' or 'relu', or give such a function of jax.numpy"
     if isinstance(activation, str) and not callable(getattr(jax.nn, activation, None)):
         raise ValueError(f"expected the name of a function of jax.nn, got activation={activation!r}; {advice}")
