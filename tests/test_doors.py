@@ -136,6 +136,13 @@ REFUSED = {
         ),
         r"to return \(parameters, trusted\) with a leading axis \[61\] each",
     ),
+    "fit_rows with predictions of one case": (
+        lambda: run(
+            changed(fit_rows=lambda self, keys, x, y, w, out: (w @ y, w[:, 0] >= 0, w @ y)),
+            plan=resample.leave_out(KEY, 24, 0.25, 9),
+        ),
+        r"and perhaps predictions \[61, 24, 1\], got tuple; return them for every row",
+    ),
     "a class": (lambda: run(Shrunken), r"got the class Shrunken; write Shrunken\(\)"),
     "text for a learner": (lambda: run("linear"), "with the methods fit and predict, got 'linear'"),
     "a learner that can change": (

@@ -144,3 +144,63 @@ def test_bad_input_is_named(case, own_messages):
     learner, plan, message = SENTENCES[case]
     with pytest.raises(ValueError, match=f"expected {message}"):
         assess(jax.random.key(0), learner, Data(X, Y, tuple("abc")), plan)
+
+
+# Rows that share their cases
+
+
+def listed(k, x, y, w):
+    """Predictions of the cases for all rows at once, and which rows to trust; predictions for each row by itself."""
+    learner = learn.Neighbours(k)
+    keys = jax.random.split(jax.random.key(0), len(w))
+    with jax.enable_x64(True):
+        _, trusted, together = jax.jit(lambda x, y, w: learner.fit_rows(keys, x, y, w, None))(x, y, w)
+        each = jax.jit(jax.vmap(lambda w, x, y: learner.predict(learner.fit(keys[0], x, y, w), x), (0, None, None)))
+        return together, trusted, each(w, x, y)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("k", [1, 5, 12])
+def test_rows_that_share_their_cases_get_the_means_of_each(k, ties):
+    """Masks, counts, and a grid on which many cases are equally far away."""
+    random = np.random.default_rng(5)
+    x = random.integers(0, 15, (300, 2)).astype(float) if ties else random.normal(size=(300, 2))
+    y, w = random.normal(size=(300, 2)), np.concatenate([random.random((5, 300)) < 0.8, random.poisson(1, (5, 300))])
+    together, trusted, each = listed(k, x, y, w.astype(float))
+    assert trusted.all()
+    np.testing.assert_allclose(together, each, rtol=1e-12, atol=1e-12)  # sums of the same terms in another order
+
+
+def test_rows_whose_neighbours_are_not_all_listed_are_not_trusted():
+    """Too few cases of the row near some case; a tie that may go on after the end of the list; a row of tiny numbers;
+    and lists of all cases, which are never too short.
+    """
+    random = np.random.default_rng(6)
+    x, y = random.normal(size=(100, 1)), random.normal(size=(100, 1))
+    few = np.arange(100) < 10
+    w = np.stack([np.ones(100), few, ~few]).astype(float)
+    together, trusted, each = listed(3, x, y, w)
+    assert trusted.tolist() == [True, False, True]
+    np.testing.assert_allclose(together[trusted], each[trusted], rtol=1e-12)
+    assert not listed(3, np.repeat(x[:2], 50, axis=0), y, w)[1].any()
+    x[0] = 1e9
+    assert listed(3, x, y, 1.0 - np.eye(100)[:2])[1].tolist() == [False, True]
+    together, trusted, each = listed(3, x[:20], y[:20], np.stack([few, few | (np.arange(100) % 2 == 0)])[:, 1:21] * 1.0)
+    assert trusted.all()
+    np.testing.assert_allclose(together, each, rtol=1e-12)
+
+
+@pytest.mark.devices
+def test_assessed_rows_are_the_same_with_and_without_a_shared_list(monkeypatch):
+    """Rows of 6 and of 90 cases out of 100: the first are not trusted, and fitted by themselves."""
+    random = np.random.default_rng(7)
+    data = Data(random.normal(size=(100, 2)), random.normal(size=(100, 1)), ("a", "b"))
+    train = np.stack([random.permutation(100) < size for size in (90, 90, 60, 90, 70)]).astype(np.uint8)
+    plan = resample.from_weights(train, 1 - train)
+    learner = learn.Neighbours(5)
+    shared = assess(jax.random.key(0), learner, data, plan, keep="predictions")
+    monkeypatch.setattr(learn.Neighbours, "worth_sharing", (9, 0.0))
+    alone = assess(jax.random.key(0), learner, data, plan, keep="predictions")
+    np.testing.assert_allclose(shared.predictions, alone.predictions, rtol=1e-5, atol=1e-5)  # single precision
+    np.testing.assert_allclose(shared.test_mean, alone.test_mean, rtol=1e-5)
+    np.testing.assert_array_equal(shared.info["neighbours"], 5)

@@ -55,20 +55,23 @@ class Job:
         """Losses [b, N], predictions [b, N, K] or None, failure [b], trusted [b] and info of the rows r [b] of data
         set q, whose training weights are train [b, N].
         """
-        params, trusted = self.fitted(key, x, y, train, q, r)
-        losses, predictions = self._mapped(lambda p: self.tested(p, x, y), params, r)
+        params, trusted, known = self.fitted(key, x, y, train, q, r)
+        if known is None:
+            losses, predictions = self._mapped(lambda p: self.tested(p, x, y), params, r)
+        else:
+            losses, predictions = jax.vmap(lambda p: self.judged(p, y))(known)
         failure, info = jax.vmap(lambda p, _: (self.failed(p), self.told(p)))(params, r)
         return losses, predictions, failure, trusted, info
 
     def fitted(self, key, x, y, train, q, r):
-        """Parameters [b, ...] and trusted [b] of those rows."""
+        """Parameters [b, ...] and trusted [b] of those rows, and their predictions [b, N, K] if training made them."""
         row_keys = jax.vmap(lambda row: jax.random.fold_in(jax.random.fold_in(key, q), row))(r)
         weights = train.astype(x.dtype)
         if self.together:
             with explained(self.learner, "fit_rows(keys, x, y, w, left_out)"):
                 shared = self.learner.fit_rows(row_keys, x, y, weights, self.left_out)
-                return _trusted(self.learner, shared, len(r))
-        return jax.vmap(lambda k, w: self.fitted_alone(k, x, y, w))(row_keys, weights), jnp.ones(len(r), bool)
+                return _trusted(self.learner, shared, (len(r), *y.shape))
+        return jax.vmap(lambda k, w: self.fitted_alone(k, x, y, w))(row_keys, weights), jnp.ones(len(r), bool), None
 
     def fitted_alone(self, row_key, x, y, w):
         """Parameters [...] of one row, whose training weights are w [N]."""
@@ -78,7 +81,10 @@ class Job:
 
     def tested(self, params, x, y):
         """Losses [N] of one row on all cases, and its predictions [N, K] or None."""
-        predictions = predictions_of(self.learner, params, x, y)
+        return self.judged(predictions_of(self.learner, params, x, y), y)
+
+    def judged(self, predictions, y):
+        """Losses [N] of predictions [N, K], and these again if they are wanted, else None."""
         return losses_of(self.loss, y, predictions), predictions if self.predictions else None
 
     def failed(self, params):
@@ -117,14 +123,16 @@ class Job:
         return x[index], y[index], jnp.where(present, w[index], 0)
 
 
-def _trusted(learner: Learner, shared: Any, rows: int) -> Any:
-    """What `fit_rows` returned, if it is parameters [R, ...] and trusted [R]."""
-    good = isinstance(shared, tuple) and len(shared) == 2
-    good = good and (trusted := as_array(shared[1])) is not None and trusted.shape == (rows,)
-    good = good and all(jnp.shape(leaf)[:1] == (rows,) for leaf in jax.tree.leaves(shared[0]))
+def _trusted(learner: Learner, shared: Any, shape: tuple[int, int, int]) -> Any:
+    """What `fit_rows` returned, if it is parameters [R, ...], trusted [R] and perhaps predictions [R, N, K]."""
+    good = isinstance(shared, tuple) and len(shared) in (2, 3)
+    good = good and (trusted := as_array(shared[1])) is not None and trusted.shape == shape[:1]
+    good = good and all(jnp.shape(leaf)[:1] == shape[:1] for leaf in jax.tree.leaves(shared[0]))
+    good = good and all((known := as_array(each)) is not None and known.shape == shape for each in shared[2:])
     if not good:
         raise ValueError(
-            f"expected fit_rows of {learner} to return (parameters, trusted) with a leading axis [{rows}] each, got "
-            f"{type(shared).__name__}; return both for every row"
+            f"expected fit_rows of {learner} to return (parameters, trusted) with a leading axis [{shape[0]}] each, "
+            f"and perhaps predictions {list(shape)}, got {type(shared).__name__}; return them for every row"
         )
-    return shared[0], jnp.asarray(shared[1], bool)
+    params, trusted, known = (*shared, None)[:3]
+    return params, jnp.asarray(trusted, bool), known

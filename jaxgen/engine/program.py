@@ -124,12 +124,13 @@ def _traced(job: Job) -> Facts:
     if job.together:
         train = jax.ShapeDtypeStruct((rows, job.cases), np.uint8)
         r, q = jax.ShapeDtypeStruct((rows,), np.int32), jax.ShapeDtypeStruct((), np.int32)
-        fit, (params, _) = jax.make_jaxpr(job.fitted, return_shape=True)(key, x, y, train, q, r)
+        fit, (params, _, known) = jax.make_jaxpr(job.fitted, return_shape=True)(key, x, y, train, q, r)
         one = jax.tree.map(lambda p: jax.ShapeDtypeStruct(p.shape[1:], p.dtype), params)
     else:
         w = jax.ShapeDtypeStruct((job.cases,), np.uint8)
         fit, one = jax.make_jaxpr(job.fitted_alone, return_shape=True)(key, x, y, w)
-    predict = jax.make_jaxpr(job.tested)(one, x, y)
+        known = None
+    predict = jax.make_jaxpr(job.tested)(one, x, y) if known is None else jax.make_jaxpr(job.judged)(y, y)
     fail = jax.make_jaxpr(job.failed)(one)
     tell, info = jax.make_jaxpr(job.told, return_shape=True)(one)
     programs = (fit, predict, fail, tell)

@@ -25,7 +25,7 @@ _GATHER_SHARE = 0.75
 """Rows that use at most this share of the cases train on a gathered copy of them, others on all cases with masks."""
 
 _SHARED_ROWS = 8
-"""From this many rows a data set, a learner's `fit_rows` is preferred to `fit`."""
+"""The fewest rows of a chunk whose rows share work."""
 
 
 class _Block(NamedTuple):
@@ -99,7 +99,8 @@ def _job(
 ) -> Job:
     """Chooses how to train: all rows of a data set together, on gathered cases, or on all cases with masks."""
     most, fewest = int(plan.train_cases.max()), int(plan.train_cases.min())
-    together = learner.shares_rows and plan.resamples >= _SHARED_ROWS
+    least_rows, least_share = learner.worth_sharing
+    together = learner.shares_rows and plan.resamples >= least_rows and fewest >= least_share * data.n
     few_left_out = together and plan.train.max() == 1 and data.n - fewest <= max(1, data.d // 4)
     wide = learner.precise and devices[0].platform != "tpu"  # a TPU computes in double precision by many single steps
     job = Job(

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.scale import binary_unit
 from jaxgen.types import Data, Freedom, Key, Learner, Plan
@@ -18,6 +18,9 @@ _FEW = 12
 """Up to this many neighbours, the next one is looked for in a pass of its own; more are found by the bits of their
 distances.
 """
+
+_MUCH_SMALLER = 2.0**16
+"""Where all cases of a row are smaller than another by this factor, their distances need a unit of their own."""
 
 _FEW_INPUTS = 64
 """Up to this many inputs, distances are summed by operations that XLA makes one pass of."""
@@ -38,6 +41,16 @@ class NeighboursFit(NamedTuple):
     w: Float[Array, "*S n"]
     k: Int[Array, "*S"]
     error: Float[Array, "*S"]
+
+
+class _Nearest(NamedTuple):
+    """The nearest cases of each of n cases, in the order of their distance: distances [n, M], numbers [n, M], and
+    targets [n, M, K].
+    """
+
+    far: Float[Array, "n M"]
+    case: Int[Array, "n M"]
+    y: Float[Array, "n M K"]
 
 
 class _Asked(NamedTuple):
@@ -85,6 +98,40 @@ class Neighbours(Learner):
             return NeighboursFit(x, y, w, jnp.int32(self.k), jnp.full((), jnp.nan, x.dtype))
         return NeighboursFit(x, y, w, *_by_leave_one_out(x, y, w))
 
+    @property
+    def shares_rows(self) -> bool:
+        """Where k is given, and small: the nearest cases of each case are then looked for once for all rows."""
+        return self.k is not None and self.k <= _FEW
+
+    @property
+    def worth_sharing(self) -> tuple[int, float]:
+        """Two rows, as long as the k nearest cases that a row trains on are among the few nearest of all."""
+        return 2, 0.5
+
+    def fit_rows(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        left_out: int | None,
+    ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
+        """Predictions of the cases themselves for R weightings of them, and which rows to trust.
+
+        Of every case a few more than k of the nearest are listed once. A row is not to be trusted if some list is too
+        short for it: it has less than k cases of the row, or the distance of the k-th is that of the last in the list.
+        Nor is it if its own cases are so much smaller than those that it leaves out that distances vanish.
+        """
+        k, rows = int(self.k or 1), len(w)
+        unit = _unit(x)
+        far, case = lax.top_k(-_distances(x, jnp.ones_like(x[:, 0]), x, unit).T, min(len(x), 4 * k + 28))
+        nearest = _Nearest(-far, case, y[case])
+        predictions, enough = lax.map(lambda row: _means_of_listed(nearest, row, k, len(x)), w)
+        sizes = jax.vmap(lambda row: _unit(jnp.where(row[:, None] > 0, x, 0)))(w)
+        unknown = jnp.full(rows, jnp.nan, x.dtype)
+        fit = NeighboursFit(unknown, unknown, unknown, jnp.full(rows, k, jnp.int32), unknown)
+        return fit, enough & (sizes * _MUCH_SMALLER >= unit), predictions
+
     def predict(self, params: NeighboursFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean targets of the neighbours, in the units of y."""
         unit = _unit(params.x)
@@ -125,6 +172,21 @@ def _means_of_nearest(
     inside, at_edge = jnp.where(far < edge, w, 0), jnp.where(far == edge, w, 0)
     counted = inside + at_edge * ((k - jnp.sum(inside, axis=0)) / jnp.sum(at_edge, axis=0))[None]
     return jnp.matmul(counted.T, params.y, precision="highest") / k
+
+
+def _means_of_listed(
+    nearest: _Nearest, w: Float[Array, " n"], k: int, cases: int
+) -> tuple[Float[Array, "n K"], Bool[Array, ""]]:
+    """Mean targets of the k nearest cases that a row trains on, and whether the lists show all of them."""
+    listed = w[nearest.case]
+    reached = jnp.cumsum(listed, axis=1) >= k
+    edge = jnp.min(jnp.where(reached, nearest.far, jnp.inf), axis=1, keepdims=True)
+    complete = nearest.case.shape[1] == cases
+    enough = jnp.all(reached[:, -1]) if complete else jnp.all(edge < nearest.far[:, -1:])
+    inside, at_edge = jnp.where(nearest.far < edge, listed, 0), jnp.where(nearest.far == edge, listed, 0)
+    share = (k - jnp.sum(inside, axis=1, keepdims=True)) / jnp.sum(at_edge, axis=1, keepdims=True)
+    counted = inside + at_edge * share
+    return jnp.einsum("nm,nmk->nk", counted, nearest.y, precision="highest") / k, enough
 
 
 def _unit(x: Float[Array, "n D"]) -> Float[Array, ""]:

@@ -92,6 +92,11 @@ class Learner(Value):
         """Whether there is `fit_rows`, for many rows of one data set at once."""
         return False
 
+    @property
+    def worth_sharing(self) -> tuple[int, float]:
+        """The fewest rows, and the least share of the cases that each trains on, for which `fit_rows` is quicker."""
+        return 8, 0.0
+
     def for_data(self, data: Any) -> "Learner":
         """The learner as it is to be used on these data (`Data`, x [*Q, N, D]); usually itself."""
         return self
@@ -122,7 +127,7 @@ class Learner(Value):
         y: Float[Array, "n K"],
         w: Float[Array, "R n"],
         left_out: int | None,
-    ) -> tuple[Params, Bool[Array, " R"]]:
+    ) -> tuple[Params, Bool[Array, " R"]] | tuple[Params, Bool[Array, " R"], Float[Array, "R n K"]]:
         """The same as `fit` for R weightings of one data set, where `shares_rows` says that there is such a way.
 
         Args:
@@ -132,7 +137,9 @@ class Learner(Value):
           left_out: the largest number of cases of weight 0 in a row, if all weights are 0 or 1 and that number is
             small (at most D / 4 or 1), else None.
         Returns:
-          Parameters, every array with a leading axis [R], and which rows to trust, [R]; `fit` repeats the others.
+          Parameters, every array with a leading axis [R], and which rows to trust, [R]; `fit` repeats the others. If
+          the work that rows share is that of predicting, also the predictions of these cases, [R, n, K]; only `failure`
+          and `diagnose` then read the parameters.
         """
         raise TypeError(f"expected a learner that shares work between rows, got {self}; call fit for every row")
 
@@ -245,6 +252,11 @@ class Foreign(Learner):
     def shares_rows(self) -> bool:
         """Whether it has `fit_rows`."""
         return hasattr(self.own, "fit_rows")
+
+    @property
+    def worth_sharing(self) -> tuple[int, float]:
+        """As it says, if it does."""
+        return getattr(self.own, "worth_sharing", super().worth_sharing)
 
     def for_data(self, data: Any) -> Learner:
         """As it says for these data [*Q, N, D], if it does."""
