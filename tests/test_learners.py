@@ -35,6 +35,7 @@ LEARNERS = [
     learn.LeastSquares(intercept=False),
     learn.LeastSquares(ridge=3.0),
     learn.LeastSquares(minimum_norm=True),
+    learn.Ridge((0.1, 1.0, 10.0)),
     learn.Mean(),
     NEIGHBOURS,
     *NETWORKS,

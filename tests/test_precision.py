@@ -21,6 +21,7 @@ from jaxgen.learn import (
     Mean,
     Neighbours,
     Normalised,
+    Ridge,
     Scaled,
 )
 
@@ -66,6 +67,7 @@ LEARNERS = [
     LeastSquares(intercept=False),
     LeastSquares(ridge=1.0),
     LeastSquares(minimum_norm=True),
+    Ridge(),
     Mean(),
     Neighbours(),
     Normalised(LeastSquares()),

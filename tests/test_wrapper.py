@@ -22,6 +22,7 @@ from jaxgen.learn import (
     Neighbours,
     Normalised,
     PerTask,
+    Ridge,
     Scaled,
 )
 from jaxgen.learn.network import iterative, nets
@@ -203,6 +204,7 @@ class Silent(Value):
 
 SAYS = [
     (LeastSquares(), "numbers", NONE, True),
+    (Ridge(), "numbers", NONE, True),
     (Mean(), "means", ALL, False),
     (Neighbours(), "means", Freedom(x_shift=True, y_shift=True), True),
     (Logistic(), "probabilities", NONE, True),

@@ -3,6 +3,7 @@ from .logistic import Logistic, LogisticFit
 from .neighbours import Neighbours, NeighboursFit
 from .network import L1, L2, MLP, Conjugate, Descent, Objective, Optax, PerTask, Sparse, Tied
 from .promises import check
+from .ridge import Ridge, RidgeFit
 from .text import from_text
 from .wrap import Augmented, EarlyStopped, Ensemble, Normalised, Scaled
 
@@ -28,6 +29,8 @@ __all__ = [
     "Objective",
     "Optax",
     "PerTask",
+    "Ridge",
+    "RidgeFit",
     "Scaled",
     "Sparse",
     "Tied",

@@ -105,7 +105,7 @@ class LeastSquares(Learner):
         """The fits of R weightings of the same cases at once, and which of them to trust."""
         with jax.default_matmul_precision("highest"):
             design, scale = self._design(x)
-            basis, triangle, deficient = _orthonormal(jnp.concatenate([design, self._penalty(scale)]))
+            basis, triangle, deficient = orthonormal(jnp.concatenate([design, self._penalty(scale)]))
             cases, penalty = basis[: len(x)], basis[len(x) :]
             solve = _eliminated(cases, penalty, w) if left_out is None else _downdated(cases, w, left_out)
             unit = binary_unit(jnp.max(jnp.abs(y)))
@@ -197,7 +197,7 @@ class LeastSquares(Learner):
     def _full_rank(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LinearFit:
         root = jnp.sqrt(w)[:, None]
         design, scale = self._design(x)
-        basis, triangle, deficient = _orthonormal(jnp.concatenate([root * design, self._penalty(scale)]))
+        basis, triangle, deficient = orthonormal(jnp.concatenate([root * design, self._penalty(scale)]))
         coefficients = _back_substitute(triangle, basis[: len(x)].T @ (root * y)) / scale[:, None]
         return self._split(jnp.where(deficient, jnp.nan, coefficients), deficient)
 
@@ -242,8 +242,9 @@ Solve = Callable[[Float[Array, "p K R"]], Float[Array, "p K R"]]
 
 
 @jax.jit
-def _orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Array, "p p"], Bool[Array, ""]]:
-    """Orthonormal basis and triangle with a = basis @ triangle, and whether a is rank-deficient to working precision.
+def orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Array, "p p"], Bool[Array, ""]]:
+    """Orthonormal basis [n, p] and triangle [p, p] with a = basis @ triangle, and whether a is rank-deficient to
+    working precision [].
 
     Classical Gram-Schmidt with every column orthogonalised twice, which keeps the basis orthonormal to rounding
     (Giraud et al. 2005, "The loss of orthogonality in the Gram-Schmidt orthogonalization process"). Written out because

@@ -12,6 +12,7 @@ from jaxgen.learn.network.conjugate import Conjugate
 from jaxgen.learn.network.descent import Descent, Optax
 from jaxgen.learn.network.nets import MLP, PerTask
 from jaxgen.learn.network.objectives import L1, L2, Objective, Sparse, Tied
+from jaxgen.learn.ridge import Ridge
 from jaxgen.learn.wrap import EarlyStopped, Ensemble
 from jaxgen.learn.wrap.normalised import Normalised
 from jaxgen.learn.wrap.scaled import Scaled
@@ -25,7 +26,8 @@ _SHORT = {
     "network": "Normalised(base=Descent())",
 }
 
-_LEARNERS = (LeastSquares, Logistic, Mean, Neighbours, Descent, Conjugate, Normalised, Scaled, EarlyStopped, Ensemble)
+_SINGLE = (LeastSquares, Ridge, Logistic, Mean, Neighbours, Descent, Conjugate)
+_LEARNERS = (*_SINGLE, Normalised, Scaled, EarlyStopped, Ensemble)
 
 _CLASSES = {made.__name__: made for made in (*_LEARNERS, MLP, PerTask, Objective, Optax, L1, L2, Sparse, Tied)}
 

@@ -1,0 +1,229 @@
+"""Every learner beside its counterpart in scikit-learn on the same splits, warm, in one run.
+
+python benchmarks/learners.py                # about ten minutes; writes benchmarks/results/learners.txt
+python benchmarks/learners.py --only digits  # some lines, printed only
+"""
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pandas as pd
+from quiet import Watch
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
+from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from speed import machine
+
+import jaxgen as jg
+from jaxgen import datasets, learn, resample
+
+RESULTS = Path(__file__).parent / "results"
+ROUNDS = 3
+SIZE, BATCH, EPOCHS, RATE = 20, 32, 30, 0.01
+SMALL = 2000
+"""Cases below which a plan has ten folds ten times; above, five folds once."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Names of a learner and its data, the data, our learner, and that of scikit-learn or None."""
+
+    learner: str
+    data: str
+    read: Callable[[], Any]
+    ours: Any
+    peer: Any
+
+
+def real(name):
+    """A data set of the package, inputs standardised so that scikit-learn's learners converge."""
+
+    def read():
+        data = getattr(datasets, name)()
+        return jg.Data(
+            (data.x - data.x.mean(0)) / data.x.std(0), data.y, data.names, data.target, data.task, data.classes
+        )
+
+    return read
+
+
+def simulated(n, d, classes=0):
+    """Gaussian inputs with a linear signal; classes by the largest of their scores."""
+
+    def read():
+        random = np.random.default_rng([n, d, classes])
+        x = random.standard_normal((n, d))
+        scores = x @ random.standard_normal((d, max(1, classes))) / np.sqrt(d) + random.gumbel(
+            size=(n, max(1, classes))
+        )
+        if not classes:
+            return datasets.from_arrays(x, scores)
+        return datasets.from_arrays(x, scores.argmax(1).astype(str), task="classification")
+
+    return read
+
+
+def network(data, classes, **menu):
+    """Ours, with minibatches of cases drawn at random: as many of them as scikit-learn's epochs have."""
+    steps = EPOCHS * int(np.ceil(0.9 * data.n / BATCH))
+    descent = learn.Descent(
+        learn.MLP((SIZE,), init="glorot", **menu.pop("layers", {})),
+        steps=steps,
+        batch=BATCH,
+        optimiser=learn.Optax("adam", learning_rate=RATE),
+        objective="softmax_cross_entropy" if classes else "squared",
+        **menu,
+    )
+    return learn.Normalised(descent, how="standard")
+
+
+def network_peer(classes):
+    kind: Any = MLPClassifier if classes else MLPRegressor
+    options = dict(activation="tanh", learning_rate_init=RATE, max_iter=EPOCHS, n_iter_no_change=EPOCHS)
+    mlp = kind(hidden_layer_sizes=(SIZE,), alpha=0, batch_size=BATCH, random_state=0, **options)
+    return make_pipeline(StandardScaler(), mlp)
+
+
+def lines():
+    """All lines of the table."""
+    made = []
+    for n, d in ((442, 10), (500, 10), (500, 50), (500, 300), (20_000, 10), (20_000, 50), (20_000, 300)):
+        name, read = ("diabetes", real("diabetes")) if n == 442 else (f"{n:,} x {d}", simulated(n, d))
+        made += [
+            Line("least squares", name, read, learn.LeastSquares(), LinearRegression()),
+            Line("ridge", name, read, learn.LeastSquares(ridge=1.0), Ridge(alpha=1.0)),
+            Line("ridge, penalty chosen", name, read, learn.Ridge(), RidgeCV(learn.Ridge().penalties)),
+        ]
+    classified = {name: real(name) for name in ("wine", "breast_cancer", "digits")}
+    classified["20,000 x 50, 5 classes"] = simulated(20_000, 50, 5)
+    for name, read in classified.items():
+        made.append(Line("logistic", name, read, learn.Logistic(ridge=1.0), LogisticRegression(C=1.0, max_iter=1000)))
+    for name in ("wine", "breast_cancer", "digits"):
+        made.append(Line("5 neighbours", name, real(name), learn.Neighbours(5), KNeighborsClassifier(5)))
+    scaled, standard = learn.Normalised(learn.Neighbours(5), how="standard"), StandardScaler()
+    made.append(Line("5 neighbours", "diabetes", real("diabetes"), learn.Neighbours(5), KNeighborsRegressor(5)))
+    made.append(
+        Line(
+            "5 neighbours, normalised",
+            "diabetes",
+            real("diabetes"),
+            scaled,
+            make_pipeline(standard, KNeighborsRegressor(5)),
+        )
+    )
+    made.append(
+        Line(
+            "5 neighbours, normalised",
+            "breast_cancer",
+            real("breast_cancer"),
+            scaled,
+            make_pipeline(standard, KNeighborsClassifier(5)),
+        )
+    )
+    chosen = GridSearchCV(
+        KNeighborsRegressor(), {"n_neighbors": range(1, 31)}, cv=LeaveOneOut(), scoring="neg_mean_squared_error"
+    )
+    made.append(Line("neighbours, k chosen (theirs of 30)", "100 x 5", simulated(100, 5), learn.Neighbours(), chosen))
+    for name in ("diabetes", "wine", "breast_cancer", "digits"):
+        classes, read = name != "diabetes", real(name)
+        made.append(Line("network, adam, batches", name, read, network(read(), classes), network_peer(classes)))
+    stopped = learn.Normalised(learn.EarlyStopped(learn.Descent(learn.MLP((SIZE,)), steps=500)), how="delve")
+    menu = {
+        "the same, L2": {"penalty": learn.L2(0.001)},
+        "the same, L1": {"penalty": learn.L1(0.001)},
+        "the same, dropout": {"layers": {"dropout": 0.2}},
+        "the same, noise": {"layers": {"noise": 0.1}},
+        "the same, batch norm": {"layers": {"batch_norm": True}},
+    }
+    read = real("diabetes")
+    made += [Line(name, "diabetes", read, network(read(), False, **options), None) for name, options in menu.items()]
+    made.append(Line("4 networks stopped early, 500 steps", "diabetes", read, stopped, None))
+    return made
+
+
+def seconds(run):
+    """Of a call."""
+    begun = time.perf_counter()
+    run()
+    return time.perf_counter() - begun
+
+
+def measured(line):
+    """Median seconds of ours and of theirs, with one process and with one for each core, run in turn."""
+    data = line.read()
+    folds, repeats = (10, 10) if data.n < SMALL else (5, 1)
+    plan = resample.k_fold(jax.random.key(0), data.n, folds, repeats)
+    splits = [(train.nonzero()[0], test.nonzero()[0]) for train, test in zip(plan.train, plan.test, strict=True)]
+    y = data.y.argmax(-1) if data.task == "classification" else data.y[:, 0]
+    ways: dict[str, Callable[[], Any]] = {"jaxgen": lambda: jg.assess(jax.random.key(1), line.ours, data, plan)}
+    if line.peer is not None:
+        ways["one process"] = lambda: cross_val_score(line.peer, data.x, y, cv=splits)
+        ways["all cores"] = lambda: cross_val_score(line.peer, data.x, y, cv=splits, n_jobs=-1)
+    ways["jaxgen"]()  # compiles
+    times = {name: [] for name in ways}
+    for round_number in range(ROUNDS):
+        for name, run in ways.items():
+            if round_number and times[name][0] > 20:
+                continue  # what takes long is timed once
+            time.sleep(0.3)  # the waiting threads of one way's BLAS go to sleep before the next begins
+            times[name].append(seconds(run))
+    medians = {name: float(np.median(values)) for name, values in times.items()}
+    best = min((medians[name] for name in medians if name != "jaxgen"), default=np.nan)
+    named = {"learner": line.learner, "data": line.data, "trainings": plan.resamples}
+    return (
+        named
+        | {"jaxgen": medians["jaxgen"]}
+        | {
+            "one process": medians.get("one process", np.nan),
+            "all cores": medians.get("all cores", np.nan),
+            "times as fast": best / medians["jaxgen"],
+        }
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", help="lines whose learner or data hold this text; nothing is written")
+    only = parser.parse_args().only
+    warnings.simplefilter("ignore")  # networks that scikit-learn would train for longer
+    watch, rows = Watch(), []
+    for line in lines():
+        if only and only not in f"{line.learner} {line.data}":
+            continue
+        rows.append(measured(line))
+        watch.look()
+        print(rows[-1], flush=True)
+    text = "\n".join(
+        [
+            machine(),
+            watch.line(),
+            "",
+            f"Seconds, the median of {ROUNDS} calls in turn (of one, beyond 20 s). Ten folds ten times, five folds once",
+            f"from {SMALL:,} cases on. scikit-learn: cross_val_score in one process, and in one for each core, which had",
+            "been started; times as fast is against the faster of the two. jaxgen predicts all cases of every row and gives",
+            f"every loss, scikit-learn scores those that are tested. Networks: {SIZE} tanh units, {EPOCHS} epochs of",
+            f"batches of {BATCH}. PyTorch is a peer in speed.py --networks.",
+            "",
+            pd.DataFrame(rows).to_string(index=False, float_format=lambda value: f"{value:.3g}"),
+        ]
+    )
+    print(text)
+    if not only:
+        partial = RESULTS / ".learners.txt"
+        partial.write_text(text + "\n")
+        os.replace(partial, RESULTS / "learners.txt")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""Ridge regression with a chosen penalty against scikit-learn's RidgeCV and a loop over leave-one-out."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.linear_model import RidgeCV
+
+from jaxgen import Data, assess, learn, resample
+
+PENALTIES = (0.01, 0.1, 1.0, 3.0, 10.0, 100.0)
+KEY = jax.random.key(0)
+
+
+def problem(n, d, k, noise=1.0, seed=0):
+    """Correlated inputs away from 0, and targets with a linear signal."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(n, d)) @ random.normal(size=(d, d)) + 3
+    return x, x @ random.normal(size=(d, k)) / d + noise * random.normal(size=(n, k)) + 7
+
+
+@partial(jax.jit, static_argnums=0)
+def fit(learner, x, y, w):
+    return learner.fit(KEY, x, y, w)
+
+
+def fitted(learner, x, y, w=None):
+    with jax.enable_x64(True):
+        made = fit(learner, *map(jnp.asarray, (x, y, np.ones(len(x)) if w is None else w)))
+    return jax.tree.map(np.asarray, made)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(
+    ("n", "d", "k", "noise"), [(60, 4, 1, 0.1), (60, 4, 3, 3.0), (20, 40, 2, 1.0), (90, 40, 1, 9.0), (50, 1, 1, 1.0)]
+)
+def test_penalty_and_coefficients_are_those_of_scikit_learn(n, d, k, noise, intercept):
+    """More cases than inputs and fewer; several targets share a penalty. Double precision of well-posed problems."""
+    x, y = problem(n, d, k, noise)
+    got = fitted(learn.Ridge(PENALTIES, intercept=intercept), x, y)
+    want = RidgeCV(PENALTIES, fit_intercept=intercept, store_cv_results=True).fit(x, y)
+    assert float(got.ridge) == want.alpha_
+    losses = np.reshape(want.cv_results_, (n, k, len(PENALTIES))).mean((0, 1))
+    np.testing.assert_allclose(got.error, k * min(losses), rtol=1e-9)
+    np.testing.assert_allclose(got.weights.T, np.reshape(want.coef_, (k, d)), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(got.intercept, np.broadcast_to(want.intercept_, k), rtol=1e-8, atol=1e-10)
+
+
+def test_different_noise_takes_different_penalties():
+    """So that the comparisons above choose among something."""
+    chosen = [float(fitted(learn.Ridge(PENALTIES), *problem(60, 4, 1, noise)).ridge) for noise in (0.01, 1.0, 30.0)]
+    assert chosen == sorted(chosen)
+    assert len(set(chosen)) == 3
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_leave_one_out_loss_is_that_of_a_loop(intercept):
+    """Weights 0, 1 and 2, of which one is left out at a time; NaN where the weight is 0; other fits by LeastSquares."""
+    x, y = problem(15, 3, 2)
+    w = np.arange(15) % 3.0
+    learner = learn.LeastSquares(ridge=3.0, intercept=intercept)
+    losses = []
+    for case in np.repeat(np.arange(15), w.astype(int)):
+        params = fitted(learner, x, y, w - (np.arange(15) == case))
+        losses.append(np.sum((y[case] - x[case] @ params.weights - params.intercept) ** 2))
+    x[0], y[0] = np.nan, np.nan
+    got = fitted(learn.Ridge((3.0,), intercept=intercept), x, y, w)
+    np.testing.assert_allclose(got.error, np.mean(losses), rtol=1e-9)
+    np.testing.assert_allclose(got.weights, fitted(learner, np.nan_to_num(x), np.nan_to_num(y), w).weights, rtol=1e-9)
+
+
+def test_rows_tell_what_they_chose(dtype):
+    """Penalties of every row, in either precision: the fits are in double precision."""
+    x, y = problem(40, 3, 1)
+    plan = resample.leave_out(KEY, 40, 0.25, 6)
+    losses = assess(KEY, learn.Ridge(PENALTIES), Data(x, y, ("a", "b", "c")), plan)
+    for row, train in enumerate(plan.train > 0):
+        want = RidgeCV(PENALTIES).fit(x[train], y[train, 0])
+        assert losses.info["ridge"][row] == want.alpha_
+        np.testing.assert_allclose(losses.values[row], (y[:, 0] - want.predict(x)) ** 2, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("penalties", "message"),
+    [
+        ((), r"penalties as a tuple of numbers above 0, got \(\)"),
+        (1.0, "penalties as a tuple of numbers above 0, got 1.0"),
+        ((1.0, 0.0), "every penalty .*above 0.*got 0.0; use LeastSquares"),
+        (("1",), "every penalty .*got '1'"),
+        ((float("nan"),), "every penalty .*got nan"),
+    ],
+)
+def test_penalties_that_are_none_are_refused(penalties, message, own_messages):
+    x, y = problem(10, 2, 1)
+    with pytest.raises((TypeError, ValueError), match=message):
+        assess(KEY, learn.Ridge(penalties), Data(x, y, ("a", "b")), resample.k_fold(KEY, 10, folds=5))
+
+
+def test_a_single_case_is_refused():
+    x, y = problem(3, 1, 1)
+    plan = resample.from_weights(np.eye(3, dtype=int), 1 - np.eye(3, dtype=int))
+    with pytest.raises(ValueError, match="training cases of every row.*at least 2.*leaves one out"):
+        assess(KEY, learn.Ridge(), Data(x, y, ("a",)), plan)
