@@ -2,8 +2,9 @@
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +30,9 @@ _AT_A_TIME, _FEWEST_AT_A_TIME = 1 << 17, 16
 """Distances that are compared at a time, so that they stay in the cache of a core, and the fewest cases that they are
 from: a power of two, which fills vector registers.
 """
+
+_LISTED_AT_A_TIME = 1 << 22
+"""Distances from which lists for all rows are made at a time, in an operation that runs on all cores."""
 
 
 class NeighboursFit(NamedTuple):
@@ -123,8 +127,12 @@ class Neighbours(Learner):
         Nor is it if its own cases are so much smaller than those that it leaves out that distances vanish.
         """
         k, rows = int(self.k or 1), len(w)
-        unit = _unit(x)
-        far, case = lax.top_k(-_distances(x, jnp.ones_like(x[:, 0]), x, unit).T, min(len(x), 4 * k + 28))
+        unit, all_cases = _unit(x), jnp.ones_like(x[:, 0])
+
+        def listed(block):
+            return lax.top_k(-_distances(x, all_cases, block, unit).T, min(len(x), 4 * k + 28))
+
+        far, case = _in_blocks(listed, x, _LISTED_AT_A_TIME // len(x))
         nearest = _Nearest(-far, case, y[case])
         predictions, enough = lax.map(lambda row: _means_of_listed(nearest, row, k, len(x)), w)
         sizes = jax.vmap(lambda row: _unit(jnp.where(row[:, None] > 0, x, 0)))(w)
@@ -136,10 +144,7 @@ class Neighbours(Learner):
         """Mean targets of the neighbours, in the units of y."""
         unit = _unit(params.x)
         few = self.k if self.k is not None and self.k <= _FEW else None
-        size = min(len(x), max(_FEWEST_AT_A_TIME, 1 << int(math.log2(max(1, _AT_A_TIME // len(params.x))))))
-        blocks = jnp.pad(x, ((0, -len(x) % size), (0, 0))).reshape(-1, size, x.shape[1])
-        means = lax.map(lambda block: _means_of_nearest(params, unit, block, few), blocks)
-        return means.reshape(-1, means.shape[-1])[: len(x)]
+        return _in_blocks(lambda block: _means_of_nearest(params, unit, block, few), x, _AT_A_TIME // len(params.x))
 
     def diagnose(self, params: NeighboursFit) -> dict[str, Array]:
         """The number of neighbours and the leave-one-out loss, each []."""
@@ -160,6 +165,13 @@ class Neighbours(Learner):
                 f"expected at least {least} training cases for {self}, got {fewest} in {plan.scheme}; "
                 "train on more cases"
             )
+
+
+def _in_blocks(function: Callable[[Float[Array, "b D"]], Any], x: Float[Array, "m D"], most: int) -> Any:
+    """What a function gives for cases [m, D], at most so many [b, D] at a time: arrays [m, ...]."""
+    size = min(len(x), max(_FEWEST_AT_A_TIME, 1 << int(math.log2(max(1, most)))))
+    blocks = jnp.pad(x, ((0, -len(x) % size), (0, 0))).reshape(-1, size, x.shape[1])
+    return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[: len(x)], lax.map(function, blocks))
 
 
 def _means_of_nearest(
