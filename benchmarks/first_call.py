@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from quiet import Watch
 from speed import machine
 
 RESULTS = Path(__file__).parent / "results"
@@ -126,7 +127,7 @@ def main():
         kind, *which = sys.argv[1:]
         print(*(timed(*which) if kind == "ours" else [peer_seconds(*which)]))
         return
-    rows = []
+    watch, rows = Watch(), []
     for name, (data_sets, _, _) in learners().items():
         for data_name in data_sets:
             with tempfile.TemporaryDirectory() as folder:
@@ -137,9 +138,11 @@ def main():
                 {"learner": name, "data": data_name, "trainings": folds * repeats, "cold": cold, "warm": warm}
                 | {"work": work, "scikit-learn": peer, "its time / work": peer / work}
             )
+            watch.look()
             print(rows[-1], flush=True)
     lines = [
         machine(),
+        watch.line(),
         "",
         "Seconds of a call of assess in a fresh process, on 10 folds, 10 times (digits: 5 folds, once). Cold: nothing",
         "is compiled; warm: another process has compiled and kept the programs; work: the second call. scikit-learn's",

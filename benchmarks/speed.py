@@ -20,6 +20,7 @@ import jax
 import numpy as np
 import sklearn
 import speed_networks
+from quiet import Watch
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import LeaveOneOut, ShuffleSplit, cross_val_score
 
@@ -222,10 +223,9 @@ def main():
     what.add_argument("--linear", action="store_true", help="least squares")
     what.add_argument("--networks", action="store_true", help="networks of 20 hidden units")
     linear_wanted = parser.parse_args().linear
-    text = (
-        "\n".join([machine(), "", *([*linear(), "", *leave_one_out()] if linear_wanted else speed_networks.report())])
-        + "\n"
-    )
+    watch = Watch()
+    measured = [*linear(), "", *leave_one_out()] if linear_wanted else speed_networks.report()
+    text = "\n".join([machine(), watch.line(), "", *measured]) + "\n"
     print(text, end="")
     (RESULTS / f"speed_{'linear' if linear_wanted else 'networks'}.txt").write_text(text)
 
