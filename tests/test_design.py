@@ -277,7 +277,7 @@ def test_what_was_measured_for_r_is_said_where_r_is_asked_for():
     assert "lowest coverage of R at 95 % that was measured is .86" in interval.recommend(given, target="R").note
     assert "measured" not in interval.recommend(given, target="ER").note
     wrong = rates(resample.nested_pairs(KEY, N, 5), 0.1)
-    assert "measured is .70 for error rates" in interval.recommend(wrong).note
+    assert "measured is .67 for error rates" in interval.recommend(wrong).note
     assert "measured" not in interval.recommend(losses(seeds())).note, "of several trainings on one split none was"
 
 
