@@ -157,7 +157,7 @@ def main():
             "Seconds of the first call of assess, compilation included where no process had done it, and of the next;",
             "the peak of memory beyond the data and the plan. R rows leave a fifth of the cases out. scikit-learn's",
             f"cross_val_score in one process: at most {MOST_PEER_FITS} trainings are timed, of networks 1 or 20, and",
-            "the time of all is in proportion. jaxgen predicts all cases of every row, scikit-learn those that are tested.",
+            "the time of all is in proportion. jaxgen predicts all cases of every row, scikit-learn the tested ones.",
             "",
             pd.DataFrame(rows).to_string(index=False, float_format=lambda value: f"{value:.3g}"),
         ]
