@@ -228,7 +228,9 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, current: Any) -> Pr
         lowered = jax.jit(run).lower(jax.ShapeDtypeStruct((), key_type), x, y, *numbers)
     text = lowered.as_text()
     alone = first.platform == "cpu" and (needs.alone or _calls_foreign_code(text))
-    if file is None:  # what it was traced to says all
+    # What it was traced to says all. A program that calls LAPACK is known by that only: lowering it is what makes JAX
+    # load LAPACK, and without that a program that was read calls nothing.
+    if file is None or alone:
         file = kept.file_of(f"{text} {options}", job.devices, "program")
         if (known := kept.read_program(file, in_tree, out_tree, job.devices)) is not None:
             return Program(*known)
