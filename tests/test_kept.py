@@ -92,12 +92,12 @@ def test_a_program_of_code_that_may_change_is_known_by_what_it_is_traced_to(fold
     assert not list(folder.glob("*.facts"))
 
 
-LEAST_NORM = """
+BY_SINGULAR_VALUES = """
 import jax, jaxgen as jg
 from jaxgen import learn, resample, simulate
 data = simulate.linear_ar(jax.random.key(1), 1, 20, 3).data
 plan = resample.k_fold(jax.random.key(2), 20, folds=5, repeats=2)
-print(jg.assess(jax.random.key(0), learn.LeastSquares(minimum_norm=True), data, plan).values.sum())
+print(jg.assess(jax.random.key(0), learn.Ridge(), data, plan).values.sum())
 """
 
 
@@ -106,7 +106,7 @@ def test_a_program_that_calls_lapack_runs_in_another_process(tmp_path):
     """Which has not lowered any before."""
     environment = {name: value for name, value in os.environ.items() if "COMPILATION_CACHE" not in name}
     environment |= {"XDG_CACHE_HOME": str(tmp_path)}
-    call = [sys.executable, "-c", LEAST_NORM]
+    call = [sys.executable, "-c", BY_SINGULAR_VALUES]
     printed = [subprocess.run(call, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
     assert printed[0].stdout == printed[1].stdout != ""
 
@@ -115,7 +115,7 @@ def test_a_program_that_calls_lapack_is_lowered_in_every_process(folder, monkeyp
     """Lowering is what makes JAX load LAPACK."""
     compiled, contents, file_of = calls(monkeypatch, "_compile"), [], kept.file_of
     monkeypatch.setattr(kept, "file_of", lambda content, *rest: contents.append(content) or file_of(content, *rest))
-    learner = learn.LeastSquares(minimum_norm=True)
+    learner = learn.Ridge()
     np.testing.assert_array_equal(losses(learner), losses(learner))
     assert len(compiled) == 1
     assert sum("custom_call @lapack" in content for content in contents) == 2
