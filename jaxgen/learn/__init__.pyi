@@ -1,3 +1,4 @@
+from .bayes import Bayes, Prior, Width
 from .linear import Freedom, Learner, LeastSquares, LinearFit, Mean
 from .logistic import Logistic, LogisticFit
 from .neighbours import Neighbours, NeighboursFit
@@ -11,6 +12,7 @@ __all__ = [
     "L2",
     "MLP",
     "Augmented",
+    "Bayes",
     "Conjugate",
     "Descent",
     "EarlyStopped",
@@ -28,9 +30,11 @@ __all__ = [
     "Objective",
     "Optax",
     "PerTask",
+    "Prior",
     "Scaled",
     "Sparse",
     "Tied",
+    "Width",
     "check",
     "from_text",
 ]

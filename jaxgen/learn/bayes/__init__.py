@@ -1,0 +1,6 @@
+"""Bayesian networks: what is believed before the data, how the posterior is sampled, and the learner that does it."""
+
+from jaxgen.learn.bayes.learner import Bayes, Posterior
+from jaxgen.learn.bayes.prior import Prior, State, Width
+
+__all__ = ["Bayes", "Posterior", "Prior", "State", "Width"]
