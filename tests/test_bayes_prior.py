@@ -1,7 +1,5 @@
 """Priors of networks: closed forms of draws, and the laws of precisions given the weights."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -162,10 +160,22 @@ def test_fixed_widths_are_not_drawn():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: learn.Prior(input_hidden=0.2), "expected input_hidden of a Prior as a Width, got 0.2; write for example"),
-        (lambda: learn.Prior(noise=learn.Width(-1.0)), "expected the width of noise to be a finite number above 0, got"),
-        (lambda: learn.Prior(direct=learn.Width(shape=0)), "expected the shape of direct to be a finite number above 0"),
-        (lambda: learn.Prior(hidden_bias=learn.Width(relevance=1.0)), "expected hidden_bias without relevance and by_so"),
+        (
+            lambda: learn.Prior(input_hidden=0.2),
+            "expected input_hidden of a Prior as a Width, got 0.2; write for example",
+        ),
+        (
+            lambda: learn.Prior(noise=learn.Width(-1.0)),
+            "expected the width of noise to be a finite number above 0, got",
+        ),
+        (
+            lambda: learn.Prior(direct=learn.Width(shape=0)),
+            "expected the shape of direct to be a finite number above 0",
+        ),
+        (
+            lambda: learn.Prior(hidden_bias=learn.Width(relevance=1.0)),
+            "expected hidden_bias without relevance and by_so",
+        ),
     ],
 )
 def test_what_is_no_prior_is_refused(make, message):
@@ -175,5 +185,7 @@ def test_what_is_no_prior_is_refused(make, message):
 
 @pytest.mark.parametrize("network", [learn.MLP(()), learn.MLP((3, 3)), learn.MLP((3,), dropout=0.5), "a network"])
 def test_networks_without_a_prior_are_refused(network):
-    with pytest.raises(ValueError, match="expected an MLP with one hidden layer, without dropout, noise and batch_norm"):
+    with pytest.raises(
+        ValueError, match="expected an MLP with one hidden layer, without dropout, noise and batch_norm"
+    ):
         learn.Prior().sample(KEY, network, 3, 2)

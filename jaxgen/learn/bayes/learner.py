@@ -11,13 +11,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.learn.bayes import prior as priors
 from jaxgen.learn.bayes.prior import Group, Prior, State
-from jaxgen.learn.bayes.sampler import Target, Travelled, chosen, there_and_back, trajectory
+from jaxgen.learn.bayes.sampler import Target, Travelled, chosen, trajectory
 from jaxgen.learn.network.iterative import Cases, prepare
 from jaxgen.learn.network.nets import MLP
 from jaxgen.learn.network.objectives import Objective, check_objective
 from jaxgen.types import Data, Key, Learner, Plan
 from jaxgen.types.numbers import require, require_number, require_one_of, shown
-from jaxgen.types.value import Value
 
 _OBJECTIVES = ("squared", "binary_cross_entropy", "softmax_cross_entropy")
 _NETWORK = MLP()
@@ -39,6 +38,9 @@ _MOST_REJECTED = 0.8
 _LEAST_STEP = 1e-3
 """A chain whose step factor falls below this has collapsed."""
 
+_KNOWN = 0.1
+"""Error of an energy by rounding, in units of what decides about a trajectory, beyond which a chain is not sound."""
+
 
 class Posterior(NamedTuple):
     """The kept states of C chains, S of each.
@@ -47,13 +49,13 @@ class Posterior(NamedTuple):
       states: networks and precisions, every array with leading axes [C, S].
       rejected: share of the trajectories after the discarded part that were rejected, [C].
       step: the factor of the step sizes after the discarded part, [C].
-      finite: whether all numbers of the chains are, [].
+      sound: whether all numbers of the chains are finite, and the energies small enough to be compared, [].
     """
 
     states: State
     rejected: Float[Array, " C"]
     step: Float[Array, " C"]
-    finite: Bool[Array, ""]
+    sound: Bool[Array, ""]
 
 
 class _Chain(NamedTuple):
@@ -65,6 +67,7 @@ class _Chain(NamedTuple):
       log_step: logarithm of the step factor, [].
       log_mean: its mean over the later half of the adaptation so far, [].
       rejected: trajectories rejected after the discarded part, [].
+      energy: the largest there, [].
     """
 
     state: State
@@ -72,6 +75,7 @@ class _Chain(NamedTuple):
     log_step: Float[Array, ""]
     log_mean: Float[Array, ""]
     rejected: Int[Array, ""]
+    energy: Float[Array, ""]
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,7 +132,8 @@ class Bayes(Learner):
     def failures(self) -> tuple[str, ...]:
         """What `failure` may say."""
         return (
-            "its chain left the finite numbers (normalise the data with learn.Normalised, or use a smaller step)",
+            "its chain left the finite numbers, or those whose differences its precision knows (normalise the data with "
+            "learn.Normalised, or use a prior of wider noise)",
             f"it rejected more than {_MOST_REJECTED:.0%} of its trajectories (info['rejected']; use more blocks, more "
             "passes so that the step can adapt longer, or a smaller step)",
             f"its step factor collapsed below {_LEAST_STEP:g} (info['step']; use more blocks, a narrower prior, or "
@@ -168,10 +173,11 @@ class Bayes(Learner):
             chain, states = jax.tree.map(lambda a: a[None], (chain, states))
         else:
             chain, states = jax.vmap(lambda k: self._run(k, cases))(jax.random.split(key, self.chains))
-        first, discarded, between, kept = self.trajectories
+        _, _, between, kept = self.trajectories
         finite = jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(states)])
+        known = jnp.all(jnp.finfo(x.dtype).eps * chain.energy < _KNOWN)
         rejected = chain.rejected.astype(x.dtype) / (between * kept)
-        return Posterior(states, rejected, jnp.exp(chain.log_step), jnp.all(finite))
+        return Posterior(states, rejected, jnp.exp(chain.log_step), known & jnp.all(finite))
 
     def predict(self, params: Posterior, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean of the predictions of all kept networks; probabilities in a classification."""
@@ -188,7 +194,7 @@ class Bayes(Learner):
         """The number of its sentence in `failures`, 0 if all chains went well; []."""
         rejects = jnp.any(params.rejected > _MOST_REJECTED)
         collapsed = jnp.any(params.step < _LEAST_STEP)
-        return jnp.where(~params.finite, 1, jnp.where(collapsed, 3, jnp.where(rejects, 2, 0))).astype(jnp.int32)
+        return jnp.where(~params.sound, 1, jnp.where(collapsed, 3, jnp.where(rejects, 2, 0))).astype(jnp.int32)
 
     def diagnose(self, params: Posterior) -> dict[str, Array]:
         """What the chains were like, and what they say of the inputs.
@@ -255,8 +261,8 @@ class Bayes(Learner):
         scales = priors.filled(groups, self.prior.noise, outputs, _FIRST_WIDTH, dtype)
         momentum = jax.tree.map(jnp.zeros_like, params)
         log_step = jnp.log(jnp.asarray(self.step, dtype))
-        chain = _Chain(State(params, scales), momentum, log_step, log_step, jnp.int32(0))
-        first, discarded, between, kept = self.trajectories
+        chain = _Chain(State(params, scales), momentum, log_step, log_step, jnp.int32(0), jnp.zeros((), dtype))
+        _, discarded, between, kept = self.trajectories
 
         def visit(chain: _Chain, interval: Array) -> tuple[_Chain, State]:
             chain = lax.fori_loop(
@@ -285,7 +291,8 @@ class Bayes(Learner):
         )
         log_step = jnp.where(adapts, jnp.where(number == discarded - 1, log_mean, log_step), chain.log_step)
         rejected = chain.rejected + (~adapts & ~travelled.accepted).astype(jnp.int32)
-        return _Chain(state, travelled.momentum, log_step, log_mean, rejected)
+        energy = jnp.where(adapts, chain.energy, jnp.maximum(chain.energy, jnp.abs(travelled.energy)))
+        return _Chain(state, travelled.momentum, log_step, log_mean, rejected, energy)
 
     def transition(
         self, key: Key, state: State, momentum: Any, factor: Float[Array, ""], cases: Cases, fixed: Any = False

@@ -165,9 +165,7 @@ class Prior(Value):
         direct = Group("direct", "skip", "kernel", (outputs, inputs), self.direct)
         return (*found, direct) if network.skip else found
 
-    def sample(
-        self, key: Key, network: MLP, inputs: int, draws: int, outputs: int = 1, noise: bool = True
-    ) -> State:
+    def sample(self, key: Key, network: MLP, inputs: int, draws: int, outputs: int = 1, noise: bool = True) -> State:
         """Networks drawn from the prior, for prior predictive checks: what functions does it think of?
 
         `jax.vmap(lambda params: network.forward(params, x.T).outputs.T)(drawn.params)` are their outputs at cases x
@@ -379,7 +377,11 @@ def _drawn(key: Key, groups: tuple[Group, ...], noise: Width, outputs: int) -> S
     normals = jax.random.normal(stream(key, "weights"), (sum(group.size for group in groups),), dtype)
     common, each, weights = {}, {}, {}
     parts = zip(
-        groups, tops, _split(eaches, [g.sources for g in groups]), _split(normals, [g.size for g in groups]), strict=True
+        groups,
+        tops,
+        _split(eaches, [g.sources for g in groups]),
+        _split(normals, [g.size for g in groups]),
+        strict=True,
     )
     for group, top, of_sources, numbers in parts:
         log_precision = jnp.asarray(-2 * math.log(group.width.at(group.sources)), dtype)

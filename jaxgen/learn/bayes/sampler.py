@@ -50,19 +50,21 @@ class Window(NamedTuple):
 
 
 class Travelled(NamedTuple):
-    """The state after a trajectory, whether its window was accepted [], and with what probability [].
+    """How a trajectory went.
 
     Attributes:
-      position: the state.
+      position: the state after it.
       momentum: to be refreshed partly: of a state that was rejected, it is reversed.
-      accepted: [].
-      probability: [].
+      accepted: whether its last window was accepted, [].
+      probability: with which it was, [].
+      energy: at its beginning, momentum included, [].
     """
 
     position: PyTree
     momentum: PyTree
     accepted: Bool[Array, ""]
     probability: Float[Array, ""]
+    energy: Float[Array, ""]
 
 
 def there_and_back(blocks: int) -> tuple[int, ...]:
@@ -161,7 +163,7 @@ def trajectory(
     probability = jnp.exp(jnp.minimum(last.log_sum - first.log_sum, 0))
     accepted = uniforms[2 * window] < probability
     end = chosen(accepted, last, first)
-    return Travelled(end.position, _reversed_if(~accepted, end.momentum), accepted, probability)
+    return Travelled(end.position, _reversed_if(~accepted, end.momentum), accepted, probability, energy)
 
 
 def hamiltonian(target: Target, position: PyTree, momentum: PyTree) -> Float[Array, ""]:
