@@ -39,8 +39,8 @@ POINTS = np.array([[-1.5], [0.2], [1.0]])
 
 
 def exact_posterior(prior, x, y, w):
-    """Means of the predictions at POINTS, of their squares and of the noise's precision, of a network with one input and
-    one hidden unit, by sums over a grid of its four weights.
+    """Means of the predictions at POINTS, of their squares and of the noise's precision, of a network with one input
+    and one hidden unit, by sums over a grid of its four weights.
 
     Precisions integrate out of the density of n weights, sum of squares q, under one precision: (a W^2 + q)^(-(a +
     n)/2).
@@ -217,14 +217,19 @@ def test_classes_are_predicted_by_probabilities():
     x, y = some(60)
     classes = np.concatenate([y <= 0, y > 0], axis=1).astype(float)
     data = jg.Data(x, classes, ("a", "b"), "c", "classification", ("low", "high"))
-    settings = {**vars(SMALL), "passes": 900}
-    learner = learn.Normalised(learn.Bayes(**{**settings, "objective": "softmax_cross_entropy"}))
+    learner = learn.Normalised(learn.Bayes(**{**vars(SMALL), "passes": 900, "objective": "softmax_cross_entropy"}))
     plan = resample.leave_out(KEY, 60, 0.25, 3)
     losses = jg.assess(KEY, learner, data, plan, loss=jg.loss.cross_entropy)
     assert not losses.failed.any()
     assert (losses.g < 0.6).all()  # chance is 0.69
-    single = jg.Data(x, classes[:, 1:], ("a", "b"), "c", "classification", ("high",))
-    binary = learn.Bayes(**{**settings, "objective": "binary_cross_entropy"})
+
+
+@pytest.mark.slow
+def test_two_classes_in_one_column():
+    x, y = some(60)
+    single = jg.Data(x, (y > 0).astype(float), ("a", "b"), "c", "classification", ("high",))
+    binary = learn.Bayes(**{**vars(SMALL), "passes": 900, "objective": "binary_cross_entropy"})
+    plan = resample.leave_out(KEY, 60, 0.25, 3)
     assert (jg.assess(KEY, binary, single, plan, loss=jg.loss.cross_entropy).g < 0.6).all()
 
 

@@ -89,7 +89,8 @@ def test_gamma_draws_in_fixed_work(shape):
 
 
 @pytest.mark.parametrize(
-    ("slope", "up", "down"), [(-3.75, 0.01, 2.0), (-15.75, 1e-4, 1e4), (0.25, 0.3, 0.2), (5.0, 2.0, 1e-6), (-0.2, 1, 1)]
+    ("slope", "up", "down"),
+    [(-3.75, 0.01, 2.0), (-15.75, 1e-4, 1e4), (0.25, 0.3, 0.2), (5.0, 2.0, 1e-6), (-0.2, 1.0, 1.0)],
 )
 def test_top_precisions_in_fixed_work(slope, up, down):
     """Against the law of the generalised inverse Gaussian in SciPy, and by how many attempts are accepted."""
@@ -183,6 +184,7 @@ def test_what_is_no_prior_is_refused(make, message):
         make().sample(KEY, NETWORK, 3, 2)
 
 
+@pytest.mark.usefixtures("own_messages")
 @pytest.mark.parametrize("network", [learn.MLP(()), learn.MLP((3, 3)), learn.MLP((3,), dropout=0.5), "a network"])
 def test_networks_without_a_prior_are_refused(network):
     with pytest.raises(

@@ -145,7 +145,15 @@ def p_values(u, v):
     )
 
 
-@pytest.mark.parametrize(("blocks", "window", "kept"), [(1, 1, 0.0), (1, 3, 0.9), (3, 3, 0.0), (3, 4, 0.9)])
+@pytest.mark.parametrize(
+    ("blocks", "window", "kept"),
+    [
+        pytest.param(1, 1, 0.0, marks=pytest.mark.slow),
+        pytest.param(1, 3, 0.9, marks=pytest.mark.slow),
+        pytest.param(3, 3, 0.0, marks=pytest.mark.slow),
+        (3, 4, 0.9),
+    ],
+)
 def test_a_law_stays_as_it_is(blocks, window, kept):
     """Chains that begin with exact draws end with such; with steps as long as these a wrong acceptance would show."""
     u, v, accepted = chains(blocks, window, kept, 20_000)

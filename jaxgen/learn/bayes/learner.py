@@ -26,8 +26,8 @@ _WANTED = 0.85
 """Share of trajectories to accept: with windows more than the 0.65 that suits plain hybrid Monte Carlo."""
 
 _FIRST_PASSES = 1000
-"""Passes, but no more than a tenth of all, in which the weights begin with precisions that stay at a width of 0.5, as in
-Neal's runs.
+"""Passes, but no more than a tenth of all, in which the weights begin under precisions that stay at a width of 0.5, as
+in Neal's runs.
 """
 
 _FIRST_WIDTH = 0.5
@@ -122,9 +122,9 @@ class Bayes(Learner):
     steps: int = 500
     window: int = 25
     blocks: int = 4
-    step: float = 0.4
-    persistence: float = 0.0
-    discarded: float = 1 / 3
+    step: int | float = 0.4
+    persistence: int | float = 0.0
+    discarded: int | float = 1 / 3
     states: int = 100
     chains: int = 1
 
@@ -132,8 +132,8 @@ class Bayes(Learner):
     def failures(self) -> tuple[str, ...]:
         """What `failure` may say."""
         return (
-            "its chain left the finite numbers, or those whose differences its precision knows (normalise the data with "
-            "learn.Normalised, or use a prior of wider noise)",
+            "its chain left the finite numbers, or those whose differences its precision knows (normalise the data "
+            "with learn.Normalised, or use a prior of wider noise)",
             f"it rejected more than {_MOST_REJECTED:.0%} of its trajectories (info['rejected']; use more blocks, more "
             "passes so that the step can adapt longer, or a smaller step)",
             f"its step factor collapsed below {_LEAST_STEP:g} (info['step']; use more blocks, a narrower prior, or "

@@ -41,16 +41,16 @@ class Width(Value):
         the sum, so n becomes n r / (r - 2) for a relevance r above 2, n ln n for 2 (n below 3 inputs), n^(2/r) below 2.
     """
 
-    width: float = 1.0
-    shape: float | None = None
-    relevance: float | None = None
+    width: int | float = 1.0
+    shape: int | float | None = None
+    relevance: int | float | None = None
     by_sources: bool = False
 
     def at(self, sources: int) -> float:
         """The width of a group that reads so many inputs or hidden units."""
         return self.width / math.sqrt(self._count(sources)) if self.by_sources else float(self.width)
 
-    def _count(self, sources: int) -> float:
+    def _count(self, sources: int) -> int | float:
         if self.relevance is None:
             return sources
         if self.relevance > 2:
@@ -255,7 +255,7 @@ def energy(params: PyTree, groups: tuple[Group, ...], scales: Scales) -> Float[A
 
 
 def tree_of(groups: tuple[Group, ...], values: Callable[[Group], Array]) -> PyTree:
-    """A tree like the parameters of a network, with what a function gives for each group."""
+    """A tree like the parameters of a network, with the array [...] that a function gives for each group."""
     tree: dict[str, dict[str, Array]] = {}
     for group in groups:
         tree.setdefault(group.layer, {})[group.part] = values(group)

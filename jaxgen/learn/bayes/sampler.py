@@ -114,7 +114,7 @@ def trajectory(
     steps: PyTree,
     position: PyTree,
     momentum: PyTree,
-    uniforms: Float[Array, " 2*window+1"],
+    uniforms: Float[Array, " {2*window+1}"],
     rounds: int,
     window: int,
 ) -> Travelled:
