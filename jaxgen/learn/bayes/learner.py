@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
@@ -314,17 +315,18 @@ class Bayes(Learner):
         normals_needed, uniforms_needed = priors.numbers_needed(groups, noises)
         leaves, tree = jax.tree.flatten(state.params)
         sizes = [leaf.size for leaf in leaves]
-        normal_key, uniform_key = jax.random.split(key)
-        dtype = cases.x.dtype
-        normals = jax.random.normal(normal_key, (normals_needed + sum(sizes),), dtype)
-        uniforms = jax.random.uniform(
-            uniform_key, (uniforms_needed + 2 * self.window + 1,), dtype, float(jnp.finfo(dtype).tiny), 1
-        )
+        # All from one call, since each takes long to compile; normal numbers as jax.random.normal makes them.
+        counts = normals_needed + sum(sizes), uniforms_needed + 2 * self.window + 1
+        least = np.nextafter(np.array(-1, cases.x.dtype), np.array(0, cases.x.dtype))
+        numbers = jax.random.uniform(key, (sum(counts),), cases.x.dtype, least, 1)
+        normals = math.sqrt(2) * lax.erf_inv(numbers[: counts[0]])
+        uniforms = (numbers[counts[0] :] + 1) / 2
+        misfit = self.misfit_of_all(state.params, cases)
         scales = priors.resampled(
             state,
             groups,
             self.prior.noise,
-            self.misfit_of_all(state.params, cases),
+            misfit,
             jnp.sum(cases.w),
             normals[:normals_needed],
             uniforms[:uniforms_needed],
@@ -338,6 +340,7 @@ class Bayes(Learner):
             jax.tree.map(lambda size: factor * size, self.step_sizes(scales, cases, groups)),
             state.params,
             momentum,
+            self._energy(misfit, state.params, scales, groups),
             uniforms[uniforms_needed:],
             self._rounds,
             self.window,
@@ -346,11 +349,14 @@ class Bayes(Learner):
 
     def target(self, scales: priors.Scales, cases: Cases, groups: tuple[Group, ...]) -> Target:
         """What the weights are sampled from: the posterior given the precisions, of cases [blocks, ...]."""
-        precision = jnp.ones(1, cases.x.dtype) if self.classifies else scales.noise
-        decays = priors.tree_of(groups, lambda group: priors.precision(group, scales))
+        precision = self._precision(scales)
+        decays = priors.tree_of(
+            groups,
+            lambda group: lax.optimization_barrier(jnp.broadcast_to(priors.precision(group, scales), group.shape)),
+        )
 
         def energy(params: Any) -> Float[Array, ""]:
-            return jnp.sum(precision * self.misfit_of_all(params, cases)) + priors.energy(params, groups, scales)
+            return self._energy(self.misfit_of_all(params, cases), params, scales, groups)
 
         def gradient(params: Any, block: Any) -> Any:
             def energy_of_block(params: Any) -> Float[Array, ""]:
@@ -359,6 +365,15 @@ class Bayes(Learner):
             return jax.tree.map(lambda g, d, q: g + d * q, jax.grad(energy_of_block)(params), decays, params)
 
         return Target(energy, gradient, self.blocks)
+
+    def _precision(self, scales: priors.Scales) -> Float[Array, " K"]:
+        """What a misfit is multiplied by."""
+        return jnp.ones(1, scales.noise.dtype) if self.classifies else scales.noise
+
+    def _energy(
+        self, misfit: Float[Array, " K"], params: Any, scales: priors.Scales, groups: tuple[Group, ...]
+    ) -> Float[Array, ""]:
+        return jnp.sum(self._precision(scales) * misfit) + priors.energy(params, groups, scales)
 
     def misfit(self, params: Any, cases: Cases) -> Float[Array, " K"]:
         """What the targets of some cases, x [D, n], y [K, n], w [n], cost in units of the noise: half the sum of
