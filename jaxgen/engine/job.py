@@ -6,8 +6,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxgen.loss import about
 from jaxgen.types import Learner, Loss
-from jaxgen.types.calls import as_array, explained, failure_of, losses_of, predictions_of
+from jaxgen.types.calls import as_array, distribution_of, explained, failure_of, losses_of, predictions_of
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,10 @@ class Job:
     def tested(self, params, x, y):
         """Losses [N] of one row on all cases, and its predictions [N, K] or None."""
         predictions = predictions_of(self.learner, params, x, y)
-        return losses_of(self.loss, y, predictions), predictions if self.predictions else None
+        believed = (
+            distribution_of(self.learner, params, x, predictions) if about(self.loss).distribution else predictions
+        )
+        return losses_of(self.loss, y, believed), predictions if self.predictions else None
 
     def failed(self, params):
         """The number of the sentence that says why a fit failed, or 0; []."""

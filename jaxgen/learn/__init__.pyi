@@ -1,4 +1,4 @@
-from .bayes import Bayes, Prior, Width
+from .bayes import Bayes, Mixture, Prior, Width
 from .linear import Freedom, Learner, LeastSquares, LinearFit, Mean
 from .logistic import Logistic, LogisticFit
 from .neighbours import Neighbours, NeighboursFit
@@ -24,6 +24,7 @@ __all__ = [
     "Logistic",
     "LogisticFit",
     "Mean",
+    "Mixture",
     "Neighbours",
     "NeighboursFit",
     "Normalised",

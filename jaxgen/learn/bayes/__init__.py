@@ -2,5 +2,6 @@
 
 from jaxgen.learn.bayes.learner import Bayes, Posterior
 from jaxgen.learn.bayes.prior import Prior, State, Width
+from jaxgen.types.predictive import Mixture
 
-__all__ = ["Bayes", "Posterior", "Prior", "State", "Width"]
+__all__ = ["Bayes", "Mixture", "Posterior", "Prior", "State", "Width"]

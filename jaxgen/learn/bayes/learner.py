@@ -18,6 +18,7 @@ from jaxgen.learn.network.nets import MLP
 from jaxgen.learn.network.objectives import Objective, check_objective
 from jaxgen.types import Data, Key, Learner, Plan
 from jaxgen.types.numbers import require, require_number, require_one_of, shown
+from jaxgen.types.predictive import Mixture
 
 _OBJECTIVES = ("squared", "binary_cross_entropy", "softmax_cross_entropy")
 _NETWORK = MLP()
@@ -190,6 +191,15 @@ class Bayes(Learner):
         outputs = nets["output"]["bias"].shape
         total, _ = lax.scan(add, jnp.zeros((outputs[1], x.shape[0]), x.dtype), nets)
         return (total / outputs[0]).T
+
+    def predictive(self, params: Posterior, x: Float[Array, "m D"]) -> Mixture | None:
+        """Of cases [m, D]: all kept networks, each with its noise; None in a classification."""
+        if self.classifies:
+            return None
+        states = jax.tree.map(_flat, params.states)
+        mean = lax.map(lambda net: self.network.forward(net, x.T).outputs.T, states.params)
+        deviation = 1 / jnp.sqrt(states.scales.noise)
+        return Mixture(mean, jnp.broadcast_to(deviation[:, None], mean.shape))
 
     def failure(self, params: Posterior) -> Int[Array, ""]:
         """The number of its sentence in `failures`, 0 if all chains went well; []."""

@@ -172,7 +172,8 @@ def trajectory(
 
 def kinetic(momentum: PyTree) -> Float[Array, ""]:
     """Energy of a momentum, []."""
-    return sum(jnp.sum(jnp.square(p)) for p in jax.tree.leaves(momentum)) / 2
+    leaves = jax.tree.leaves(momentum)
+    return sum((jnp.sum(jnp.square(p)) for p in leaves), start=jnp.zeros((), leaves[0].dtype)) / 2
 
 
 def chosen(condition: Bool[Array, ""], a: Any, b: Any) -> Any:
