@@ -182,7 +182,8 @@ CALIBRATED = learn.Bayes(
 def uniform_p_values(ranks, states):
     """Of chi-squared tests that ranks from 0 to `states` are uniform, in 5 classes."""
     counts = np.stack([np.bincount(r * 5 // (states + 1), minlength=5) for r in ranks.T])
-    return stats.chisquare(counts, axis=1).pvalue
+    share = np.bincount(np.arange(states + 1) * 5 // (states + 1)) / (states + 1)
+    return stats.chisquare(counts, share[None] * len(ranks), axis=1).pvalue
 
 
 @pytest.mark.slow
@@ -241,6 +242,8 @@ def test_relevances_tell_inputs_apart():
     assert (info["relevance_input_hidden"][:, :1] > 3 * info["relevance_input_hidden"][:, 1:]).all()
     assert info["relevance_sd_input_hidden"].shape == (3, 4)
     assert (info["rejected"] < 0.5).all()
+    assert (info["rhat"] < 1.5).all()
+    assert ((info["effective"] > 2) & (info["effective"] < 80)).all()
     assert (np.abs(info["noise"] - 0.3 / np.mean(np.abs(y - np.median(y)))) < 0.15).all()
 
 

@@ -11,6 +11,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.learn.bayes import prior as priors
+from jaxgen.learn.bayes.convergence import of_all
 from jaxgen.learn.bayes.prior import Group, Prior, State
 from jaxgen.learn.bayes.sampler import Target, Travelled, chosen, trajectory
 from jaxgen.learn.network.iterative import Cases, prepare
@@ -43,6 +44,9 @@ _LEAST_STEP = 1e-3
 _KNOWN = 0.1
 """Error of an energy by rounding, in units of what decides about a trajectory, beyond which a chain is not sound."""
 
+_WATCHED = 8
+"""Training cases whose predictions tell whether the chains agree."""
+
 
 class Posterior(NamedTuple):
     """The kept states of C chains, S of each.
@@ -51,12 +55,16 @@ class Posterior(NamedTuple):
       states: networks and precisions, every array with leading axes [C, S].
       rejected: share of the trajectories after the discarded part that were rejected, [C].
       step: the factor of the step sizes after the discarded part, [C].
+      rhat, effective: rank-normalised split R-hat, and how many independent draws the states are worth, of the
+        predictions of 8 training cases, all outputs, [8 K] each.
       sound: whether all numbers of the chains are finite, and the energies small enough to be compared, [].
     """
 
     states: State
     rejected: Float[Array, " C"]
     step: Float[Array, " C"]
+    rhat: Float[Array, " predictions"]
+    effective: Float[Array, " predictions"]
     sound: Bool[Array, ""]
 
 
@@ -169,7 +177,8 @@ class Bayes(Learner):
 
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Posterior:
         """Chains on cases [n, D], [n, K] of weights [n]."""
-        cases = in_blocks(prepare(x, y, w), self.blocks)
+        used = prepare(x, y, w)
+        cases = in_blocks(used, self.blocks)
         if self.chains == 1:
             chain, states = self._run(key, cases)
             chain, states = jax.tree.map(lambda a: a[None], (chain, states))
@@ -179,14 +188,17 @@ class Bayes(Learner):
         finite = jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(states)])
         known = jnp.all(jnp.finfo(x.dtype).eps * chain.energy < _KNOWN)
         rejected = chain.rejected.astype(x.dtype) / (between * kept)
-        return Posterior(states, rejected, jnp.exp(chain.log_step), known & jnp.all(finite))
+        watched = used.x[:, _some(used.w)]
+        traces = lax.map(lambda net: self._predictions(net, watched).reshape(-1), jax.tree.map(_flat, states.params))
+        rhat, effective = of_all(traces.reshape(self.chains, kept, -1))
+        return Posterior(states, rejected, jnp.exp(chain.log_step), rhat, effective, known & jnp.all(finite))
 
     def predict(self, params: Posterior, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean of the predictions of all kept networks; probabilities in a classification."""
-        nets, inputs, objective = jax.tree.map(_flat, params.states.params), x.T, Objective(self.objective)
+        nets, inputs = jax.tree.map(_flat, params.states.params), x.T
 
         def add(total: Array, net: Any) -> tuple[Array, None]:
-            return total + objective.predictions(self.network.forward(net, inputs).outputs), None
+            return total + self._predictions(net, inputs), None
 
         outputs = nets["output"]["bias"].shape
         total, _ = lax.scan(add, jnp.zeros((outputs[1], x.shape[0]), x.dtype), nets)
@@ -211,11 +223,14 @@ class Bayes(Learner):
         """What the chains were like, and what they say of the inputs.
 
         Returns:
-          "rejected" and "step" of each chain, [C]; "noise", the mean of the standard deviation of the noise, [K], in a
+          "rejected" and "step" of each chain, [C]; "rhat" and "effective", the largest R-hat and the fewest independent
+          draws that the states are worth, among the predictions of 8 training cases, [] (NaN of fewer than 8 states);
+          "noise", the mean of the standard deviation of the noise, [K], in a
           regression; and for each group with relevances, as "input_hidden", the posterior mean and deviation of the
           width of the weights of each input, "relevance_input_hidden" and "relevance_sd_input_hidden", [D].
         """
         told = {"rejected": params.rejected, "step": params.step}
+        told |= {"rhat": jnp.max(params.rhat), "effective": jnp.min(params.effective)}
         scales = jax.tree.map(_flat, params.states.scales)
         if not self.classifies:
             told["noise"] = jnp.mean(1 / jnp.sqrt(scales.noise), axis=0)
@@ -253,6 +268,10 @@ class Bayes(Learner):
                 f"steps={(2 * self.window - 1) * self._stride}"
             )
         require("the passes of Bayes", self.passes, 3 * self.steps, advice="let there be many trajectories")
+
+    def _predictions(self, net: Any, inputs: Float[Array, "D m"]) -> Float[Array, "K m"]:
+        """Of one network, at cases [D, m]."""
+        return Objective(self.objective).predictions(self.network.forward(net, inputs).outputs)
 
     @property
     def _stride(self) -> int:
@@ -446,6 +465,12 @@ def in_blocks(cases: Cases, blocks: int) -> Cases:
     w = jnp.where(place < borders[1:, None], cases.w[index], 0)
     x, y = (jnp.moveaxis(a[:, index], 0, 1) for a in (cases.x, cases.y))
     return Cases(x, y, w)
+
+
+def _some(w: Float[Array, " n"]) -> Int[Array, " 8"]:
+    """Numbers of 8 of the cases of weights above 0, spread evenly over them; some come twice if there are fewer."""
+    in_use = jnp.nonzero(w > 0, size=w.shape[0], fill_value=0)[0]
+    return in_use[jnp.arange(_WATCHED) * jnp.sum(w > 0) // _WATCHED]
 
 
 def _block(cases: Cases, number: Any) -> Cases:
