@@ -35,7 +35,7 @@ PRIOR = learn.Prior(
 )
 TINY = learn.Bayes(learn.MLP((3,)), PRIOR, passes=40_000, steps=20, window=3, blocks=2, step=0.8, states=39)
 POINTS = np.array([[0.0, 0.0], [1.5, -0.5], [-1.0, 1.0], [2.0, 2.0]])
-SETS, CASES, CLASSES = 1000, 10, 13
+SETS, CASES, CLASSES = 2000, 10, 13
 
 
 def revision():
@@ -95,13 +95,13 @@ def ranks(learner, seed):
 
 def calibration():
     """Ranks are uniform for the right learner, and not for one that believes in another prior of the noise."""
-    wrong = replace(TINY, prior=replace(PRIOR, noise=learn.Width(0.5, shape=9)))
+    wrong = replace(TINY, prior=replace(PRIOR, noise=learn.Width(0.5, shape=12)))
     states = TINY.trajectories[3]
     lines = [
         f"Simulation-based calibration (Talts et al. 2018): {SETS} data sets of {CASES} cases and 2 inputs, networks",
-        f"of 3 hidden units and all precisions drawn from the prior; {TINY.passes} passes, {states} states; seed {SEED}.",
+        f"of 3 hidden units and all precisions drawn from the prior; {TINY.passes} passes, {states} kept; seed {SEED}.",
         f"p-values of chi-squared tests that ranks are uniform, in {CLASSES} classes; right: the learner, from zero;",
-        "wrong: the same with noise of shape 9 where data have 6 (a wrong shape of one Gibbs update).",
+        "wrong: the same with noise of shape 12 where data have 6 (a wrong shape of one Gibbs update).",
         "",
         f"{'':24s}{'right':>10s}{'wrong':>10s}",
     ]
