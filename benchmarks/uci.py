@@ -58,7 +58,8 @@ def measured(data, plan, learner):
     began = time.perf_counter()
     scores = jg.assess(jax.random.key(0), learner, data, plan, loss=loss.log_score, keep="predictions")
     seconds = time.perf_counter() - began
-    squares = np.square(scores.predictions[..., 0] - data.y[None, :, 0])
+    predictions = np.asarray(scores.predictions)
+    squares = np.square(predictions[..., 0] - data.y[None, :, 0])
     return scores, np.sqrt((squares * plan.test).sum(1) / plan.test.sum(1)), seconds
 
 

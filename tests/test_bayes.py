@@ -265,6 +265,20 @@ def test_chains_that_go_wrong_are_marked():
     assert "wider noise" in losses.reasons[losses.failure[0] - 1]
 
 
+@pytest.mark.slow
+def test_chains_of_one_row_differ_and_are_averaged():
+    learner = learn.Bayes(**{**vars(SMALL), "passes": 120, "chains": 2})
+    x, y = (jnp.asarray(a, jnp.float32) for a in some())
+    fitted = jax.jit(learner.fit)(KEY, x, y, jnp.ones(40))
+    bias = fitted.states.params["output"]["bias"]
+    assert bias.shape == (2, learner.trajectories[3], 1)
+    assert not (bias[0] == bias[1]).any()
+    nets = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), fitted.states.params)
+    every = jax.vmap(lambda net: learner.network.forward(net, x.T).outputs.T)(nets)
+    np.testing.assert_allclose(learner.predict(fitted, x), jnp.mean(every, axis=0), atol=1e-5)  # rounding
+    assert fitted.rejected.shape == fitted.step.shape == (2,)
+
+
 def test_trajectories_are_counted_as_documented():
     neal = learn.Bayes()
     assert neal.trajectories == (2, 41, 1, 79)  # 2 with fixed widths, then 118, of which a third is dropped
