@@ -5,8 +5,8 @@
     beside NumPyro's NUTS and BlackJAX's HMC; needs numpyro, blackjax and arviz
     python benchmarks/bayes.py --sweep         the time of mlp-mc-3 on all thirty tasks of Neal 1998, simulated
 
-prints the numbers and writes them to benchmarks/results/: bayes_calibration.txt and .png, bayes_peers.txt, bayes_sweep.txt. What
-descends and what samples, in nanoseconds a case and pass, is in the second.
+prints the numbers and writes them to benchmarks/results/: bayes_calibration.txt and .png, bayes_peers.txt (which also
+has nanoseconds a case and pass, beside gradient descent) and bayes_sweep.txt.
 """
 
 import argparse
@@ -380,7 +380,7 @@ def sweep():
             "program: 14.5 minutes of one core)"
         )
         table = archive.results()
-    yield f"{int(table['failed'].sum())} failed instances; mean squared loss, in the targets' units, and seconds of a task"
+    yield f"{int(table['failed'].sum())} failed instances; mean squared loss, in units of the targets, and seconds"
     yield from table[["prototask", "size", "mean", "failed", "seconds"]].round(4).to_string(index=False).split("\n")
 
 

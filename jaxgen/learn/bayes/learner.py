@@ -97,17 +97,16 @@ class Bayes(Learner):
     hundreds run together, one or several for each resampled training set. Targets have normal noise of unknown
     width, or are classes. A case of weight 2 is in the likelihood twice.
 
-    The step of each weight is the step factor times (1 / s^2 + N S)^-1/2, with s the width of its prior and S how much
-    one case can say, at most, given the precisions (spec of Neal's programs): from precisions and inputs only, never
-    from the weights, so that trajectories can be reversed. The factor adapts in the discarded part only, towards 85 %
-    of the trajectories accepted.
+    The step of each weight is the step factor times the root of its variance, as far as the precisions and the inputs
+    tell it (`step_sizes`, those of Neal's programs): never from the weights, so that trajectories can be reversed. The
+    factor adapts in the discarded part only, towards 85 % of the trajectories accepted.
 
     With several blocks of cases, each of which stands for all in its turn ("partial gradients"), a step passes all
     cases once but is as exact as that many smaller ones. The cases in use, in their order, are cut into blocks of equal
     numbers, so with more than one block the order of the cases changes the random walk, though not its law.
 
-    Neal's mlp-mc-1 to -4 are `delve.METHODS`. When the noise is no normal noise of one width, the model is wrong: see
-    `Prior`.
+    Neal's mlp-mc-1 to -4 are `delve.METHODS`. Where the noise is no normal noise of one width the model is wrong; how
+    one sees it is told in docs/bayesian_networks.md.
 
     Attributes:
       network: an `MLP` with one hidden layer, and direct connections if `skip`.
