@@ -6,10 +6,12 @@ and predictions it is for; `assess` checks that. A function of your own without 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Array, Float
+
+from jaxgen.types.value import Value
 
 Numbers = Array | np.ndarray
 _NO_PROBABILITY = 1e-3
@@ -27,6 +29,8 @@ class About:
         each row.
       probabilities: its predictions must be probabilities.
       shift_free: it depends on the differences of targets and predictions only.
+      distribution: it is given what a learner believes (`learn.Mixture`), not its predictions; of a learner that
+        predicts probabilities these.
       degree: the power to which it is multiplied when targets and predictions are multiplied; None if there is none.
     """
 
@@ -34,10 +38,15 @@ class About:
     probabilities: bool = False
     shift_free: bool = False
     degree: int | None = None
+    distribution: bool = False
 
 
 def describe(
-    targets: str = "numbers", probabilities: bool = False, shift_free: bool = False, degree: int | None = None
+    targets: str = "numbers",
+    probabilities: bool = False,
+    shift_free: bool = False,
+    degree: int | None = None,
+    distribution: bool = False,
 ) -> Callable[[Function], Function]:
     """Decorates a per-case loss with what it is for; see `About`.
 
@@ -46,7 +55,7 @@ def describe(
     """
 
     def described(function: Function) -> Function:
-        vars(function)["about"] = About(targets, probabilities, shift_free, degree)
+        vars(function)["about"] = About(targets, probabilities, shift_free, degree, distribution)
         return function
 
     return described
@@ -134,6 +143,62 @@ def hinge(y: Float[Numbers, "*N K"], prediction: Float[Numbers, "*N K"]) -> Floa
       Losses [*N].
     """
     return _xp(y).sum(_xp(y).maximum(0, 1 - (2 * y - 1) * (2 * prediction - 1)), axis=-1)
+
+
+@describe(shift_free=True, distribution=True)
+def log_score(y: Float[Numbers, "*N K"], prediction: Any) -> Float[Numbers, "*N"]:
+    """Minus the logarithm of the density, or probability, that was given to what came: in nats; less is better.
+
+    A proper score: no learner gains by believing more, or less, than it does (Gneiting & Raftery 2007, "Strictly proper
+    scoring rules"). Densities are per unit of y, so another unit adds a constant.
+
+    Args:
+      y: targets, [*N, K].
+      prediction: a `learn.Mixture` [S, N, K], as `predictive` of a learner gives it; or probabilities of classes [*N,
+        K], for which it is `cross_entropy`.
+    Returns:
+      Losses [*N].
+    """
+    return -prediction.log_density(y) if hasattr(prediction, "log_density") else cross_entropy(y, prediction)
+
+
+@dataclass(frozen=True, repr=False)
+class Missed(Value):
+    """Whether a target lies outside its central predictive interval: 1 if it does, else 0, the mean over the outputs.
+
+    The mean over cases is one minus the coverage, which should be the level.
+
+    Attributes:
+      level: probability of the interval.
+    """
+
+    level: float = 0.9
+
+    about: ClassVar[About] = About(shift_free=True, distribution=True)
+
+    def __call__(self, y: Float[Numbers, "*N K"], prediction: Any) -> Float[Numbers, "*N"]:
+        """Losses [*N] of targets [*N, K] and a `learn.Mixture` [S, N, K]."""
+        below = prediction.probability_below(y)
+        outside = _xp(y).abs(2 * below - 1) > self.level
+        return _xp(y).where(_xp(y).isfinite(below), outside.astype(y.dtype), _xp(y).nan).mean(axis=-1)
+
+
+@dataclass(frozen=True, repr=False)
+class IntervalWidth(Value):
+    """The width of a central predictive interval, in the unit of y, summed over the outputs.
+
+    Attributes:
+      level: probability of the interval.
+    """
+
+    level: float = 0.9
+
+    about: ClassVar[About] = About(shift_free=True, distribution=True)
+
+    def __call__(self, y: Float[Numbers, "*N K"], prediction: Any) -> Float[Numbers, "*N"]:
+        """Losses [*N] of targets [*N, K] and a `learn.Mixture` [S, N, K]."""
+        width = prediction.quantile((1 + self.level) / 2) - prediction.quantile((1 - self.level) / 2)
+        return _xp(y).sum(width, axis=-1)
 
 
 def _xp(a: Any) -> Any:

@@ -54,7 +54,7 @@ SLOW = [
         r"conjugate.*(trained_as_well_as_by_scipy\[CG|mlp_ese_1_learns)",
         # what compiles long, and has a sibling with other parameters that always runs
         r"(logistic|conjugate|wrap|descent|neal|simulate_\w+)\.py.*(32bit|-32\])",
-        r"learners\.py.*(Neighbours|Descent|Conjugate).*32bit",
+        r"learners\.py.*(Neighbours|Descent|Conjugate|Bayes).*32bit",
         r"learners\.py.*absence_even_of_nan.*Ensemble",
         r"minimised\.py.*gradient_vanishes.*(Conjugate|Normalised\(base=Logistic)",
         r"precision\.py.*(precision_of_classifiers.*Normalised|matter_to_normalised_networks.*(how|folds))",

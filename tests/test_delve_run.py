@@ -194,7 +194,10 @@ def test_the_first_network_is_that_of_the_ensemble():
 
 
 def test_delves_names_are_the_methods_of_the_papers():
-    assert set(delve.METHODS) == {"lin-1", "knn-cv-1", "mlp-bgd-1", "mlp-bgd-2", "mlp-bgd-2b", "mlp-bgd-3", "mlp-ese-1"}
+    assert set(delve.METHODS) == {
+        *("lin-1", "knn-cv-1", "mlp-bgd-1", "mlp-bgd-2", "mlp-bgd-2b", "mlp-bgd-3", "mlp-ese-1"),
+        *(f"mlp-mc-{number}{longer}" for number in (1, 2, 3, 4) for longer in ("", "b")),
+    }
     for relevance, name in (("none", "mlp-bgd-1"), ("gradient", "mlp-bgd-2"), ("correlation", "mlp-bgd-3")):
         stopped = delve.METHODS[name].on(64, 8).base
         descent = stopped.base
@@ -221,6 +224,12 @@ def test_delves_names_are_the_methods_of_the_papers():
         )
     assert delve.METHODS["mlp-bgd-2b"].on(64, 8).base == replace(delve.METHODS["mlp-bgd-2"].on(64, 8).base, members=1)
     assert delve.METHODS["mlp-ese-1"].on(64, 8) == delve.mlp_ese_1(64, 8) != delve.METHODS["mlp-ese-1"].on(128, 8)
+    for number, skip, relevance, passes in ((1, True, 1, 120_000), (2, True, 1, 60_000), (3, False, 1, 60_000)):
+        bayes = delve.METHODS[f"mlp-mc-{number}"].on(64, 8).base
+        assert (bayes.network, bayes.passes) == (learn.MLP((20,), skip=skip), passes)
+        assert bayes.prior.input_hidden.relevance == bayes.prior.direct.relevance == relevance
+        assert delve.METHODS[f"mlp-mc-{number}b"].on(64, 8).base == replace(bayes, passes=3 * passes)
+    assert delve.METHODS["mlp-mc-4"].on(64, 8).base.prior.input_hidden.relevance is None
     for method in delve.METHODS.values():
         learner = method.on(64, 8)
         assert learn.from_text(repr(learner)) == learner

@@ -23,6 +23,10 @@ pytestmark = pytest.mark.one_device
             "Descent(optimiser=Optax('adam', learning_rate=0.1))",
             learn.Descent(optimiser=learn.Optax("adam", learning_rate=0.1)),
         ),
+        (
+            "Bayes(prior=Prior(noise=Width(0.1, shape=2)), chains=2)",
+            learn.Bayes(prior=learn.Prior(noise=learn.Width(0.1, shape=2)), chains=2),
+        ),
     ],
 )
 def test_plain_words_make_a_learner(text, learner):

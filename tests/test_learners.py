@@ -20,6 +20,7 @@ NETWORKS = [
         )
     ),
     learn.Normalised(learn.Scaled(learn.Conjugate(learn.MLP((3,), init="glorot"), steps=3)), how="standard"),
+    learn.Normalised(learn.Bayes(learn.MLP((3,)), passes=36, steps=6, window=2, blocks=1, step=0.3)),
     learn.Ensemble(
         learn.EarlyStopped(
             learn.Normalised(learn.Descent(learn.MLP((3,), batch_norm=True, noise=0.1), steps=8, batch=10)),

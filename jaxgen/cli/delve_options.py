@@ -21,7 +21,10 @@ exit codes: 0 done, 1 some instances failed (all results are stored), 2 the inpu
 LOSSES = ("squared", "absolute", "zero_one")
 TASKS = ("regression", "classification")
 FAMILIES = ("kin", "pumadyn", "bank")
-METHODS = ("lin-1", "knn-cv-1", "mlp-bgd-1", "mlp-bgd-2", "mlp-bgd-2b", "mlp-bgd-3", "mlp-ese-1")
+METHODS = (
+    *("lin-1", "knn-cv-1", "mlp-bgd-1", "mlp-bgd-2", "mlp-bgd-2b", "mlp-bgd-3", "mlp-ese-1"),
+    *("mlp-mc-1", "mlp-mc-2", "mlp-mc-3", "mlp-mc-4", "mlp-mc-1b", "mlp-mc-2b", "mlp-mc-3b", "mlp-mc-4b"),
+)
 SIZES = (64, 128, 256, 512, 1024)
 
 

@@ -6,8 +6,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxgen.loss import about
 from jaxgen.types import Learner, Loss
-from jaxgen.types.calls import as_array, explained, failure_of, losses_of, predictions_of
+from jaxgen.types.calls import as_array, distribution_of, explained, failure_of, losses_of, predictions_of
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,16 @@ class Job:
 
     def tested(self, params, x, y):
         """Losses [N] of one row on all cases, and its predictions [N, K] or None."""
-        return self.judged(predictions_of(self.learner, params, x, y), y)
+        predictions = predictions_of(self.learner, params, x, y)
+        known: Any = None
+        if about(self.loss).distribution:
+            known = distribution_of(self.learner, params, x, predictions)
+        return self.judged(predictions, y, known)
 
-    def judged(self, predictions, y):
-        """Losses [N] of predictions [N, K], and these again if they are wanted, else None."""
-        return losses_of(self.loss, y, predictions), predictions if self.predictions else None
+    def judged(self, predictions, y, distribution=None):
+        """Losses [N] of predictions [N, K], or of a distribution, and the predictions if they are wanted, else None."""
+        believed = predictions if distribution is None else distribution
+        return losses_of(self.loss, y, believed), predictions if self.predictions else None
 
     def failed(self, params):
         """The number of the sentence that says why a fit failed, or 0; []."""

@@ -101,6 +101,7 @@ def _job(
     most, fewest = int(plan.train_cases.max()), int(plan.train_cases.min())
     least_rows, least_share = learner.worth_sharing
     together = learner.shares_rows and plan.resamples >= least_rows and fewest >= least_share * data.n
+    together = together and not about(loss).distribution
     few_left_out = together and plan.train.max() == 1 and data.n - fewest <= max(1, data.d // 4)
     wide = learner.precise and devices[0].platform != "tpu"  # a TPU computes in double precision by many single steps
     job = Job(

@@ -1,3 +1,4 @@
+from .bayes import Bayes, Mixture, Prior, Width
 from .linear import Freedom, Learner, LeastSquares, LinearFit, Mean
 from .logistic import Logistic, LogisticFit
 from .neighbours import Neighbours, NeighboursFit
@@ -12,6 +13,7 @@ __all__ = [
     "L2",
     "MLP",
     "Augmented",
+    "Bayes",
     "Conjugate",
     "Descent",
     "EarlyStopped",
@@ -23,17 +25,20 @@ __all__ = [
     "Logistic",
     "LogisticFit",
     "Mean",
+    "Mixture",
     "Neighbours",
     "NeighboursFit",
     "Normalised",
     "Objective",
     "Optax",
     "PerTask",
+    "Prior",
     "Ridge",
     "RidgeFit",
     "Scaled",
     "Sparse",
     "Tied",
+    "Width",
     "check",
     "from_text",
 ]

@@ -5,6 +5,7 @@ import inspect
 from typing import Any, NoReturn
 
 from jaxgen import loss
+from jaxgen.learn.bayes import Bayes, Prior, Width
 from jaxgen.learn.linear import LeastSquares, Mean
 from jaxgen.learn.logistic import Logistic
 from jaxgen.learn.neighbours import Neighbours
@@ -26,10 +27,12 @@ _SHORT = {
     "network": "Normalised(base=Descent())",
 }
 
-_SINGLE = (LeastSquares, Ridge, Logistic, Mean, Neighbours, Descent, Conjugate)
+_SINGLE = (LeastSquares, Ridge, Logistic, Mean, Neighbours, Descent, Conjugate, Bayes)
 _LEARNERS = (*_SINGLE, Normalised, Scaled, EarlyStopped, Ensemble)
 
-_CLASSES = {made.__name__: made for made in (*_LEARNERS, MLP, PerTask, Objective, Optax, L1, L2, Sparse, Tied)}
+_PARTS = (MLP, PerTask, Objective, Optax, L1, L2, Sparse, Tied, Prior, Width)
+
+_CLASSES = {made.__name__: made for made in (*_LEARNERS, *_PARTS)}
 
 _LOSSES = ("squared", "absolute", "zero_one", "cross_entropy", "hinge")
 

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxgen.types.identity import named
 from jaxgen.types.learner import Learner, Loss, Params
+from jaxgen.types.predictive import Mixture
 
 _ADVICE = {
     "TracerArrayConversionError": "use jax.numpy in place of NumPy there, which cannot be traced",
@@ -79,8 +80,35 @@ def predictions_of(
     return predictions.astype(x.dtype)
 
 
-def losses_of(loss: Loss, y: Float[Array, "N K"], predictions: Float[Array, "N K"]) -> Float[Array, " N"]:
-    """The losses of predictions, [N].
+def distribution_of(
+    learner: Learner, params: Params, x: Float[Array, "N D"], predictions: Float[Array, "N K"]
+) -> Mixture | Float[Array, "N K"]:
+    """What a learner believes about the targets of cases x: a mixture [S, N, K], or its predictions [N, K] where these
+    are probabilities.
+
+    Raises:
+      ValueError: it has no predictive distribution, or something else than a mixture [S, N, K].
+    """
+    with explained(learner, "predictive(params, x)"):
+        found = learner.predictive(params, x)
+    if found is None and learner.predicts in ("probabilities", "means") and learner.classifies:
+        return predictions
+    if found is None:
+        raise ValueError(
+            f"expected a learner with a predictive distribution, got {learner}; use learn.Bayes, an early-stopped "
+            "network with one output, or write predictive(params, x)"
+        )
+    shapes = [jnp.shape(part)[1:] for part in found] if isinstance(found, Mixture) else []
+    if shapes != [predictions.shape] * 2:
+        raise ValueError(
+            f"expected predictive of {learner} to return learn.Mixture(mean, deviation), each [S, "
+            f"{', '.join(map(str, predictions.shape))}], got {type(found).__name__}; return both for every case"
+        )
+    return Mixture(*(part.astype(x.dtype) for part in found))
+
+
+def losses_of(loss: Loss, y: Float[Array, "N K"], predictions: Any) -> Float[Array, " N"]:
+    """The losses of predictions [N, K], or of predictive distributions; [N].
 
     Raises:
       ValueError: something else than one number a case.

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree, Shaped
 
+from jaxgen.types.predictive import Mixture
 from jaxgen.types.value import Value
 
 Key = PRNGKeyArray
@@ -111,6 +112,12 @@ class Learner(Value):
     def predict(self, params: Params, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Predicted targets [m, K] of m cases, in the units of y."""
         raise TypeError(f"expected {type(self).__name__} to have a method predict, got none; write predict(params, x)")
+
+    def predictive(self, params: Params, x: Float[Array, "m D"]) -> Mixture | None:
+        """What it believes about the targets of m cases [m, D] beyond `predict`: a `learn.Mixture` [S, m, K], in the
+        units of y; None if it believes nothing, or predicts probabilities, which say it all.
+        """
+        return None
 
     def fit_from(
         self, start: PyTree, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
@@ -274,6 +281,10 @@ class Foreign(Learner):
     def predict(self, params: Params, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Its predictions."""
         return self.own.predict(params, x)
+
+    def predictive(self, params: Params, x: Float[Array, "m D"]) -> Mixture | None:
+        """As it says of cases [m, D], if it does."""
+        return self.own.predictive(params, x) if hasattr(self.own, "predictive") else None
 
     def fit_from(self, start: PyTree, key: Key, x: Array, y: Array, w: Array) -> Params:
         """Its parameters for cases [n, D], [n, K], [n], from given ones."""

@@ -14,6 +14,7 @@ from jaxgen.learn.wrap.wrapper import Wrapper
 from jaxgen.loss import about, squared
 from jaxgen.types import Data, Freedom, Key, Loss, Params, Plan
 from jaxgen.types.numbers import first_line, require, require_flag, require_number, shown
+from jaxgen.types.predictive import Mixture
 
 
 class Stopped(NamedTuple):
@@ -145,6 +146,18 @@ class EarlyStopped(Wrapper):
     def predict(self, params: Stopped, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean of the members' predictions, in the units of y."""
         return jnp.mean(jax.vmap(lambda member: self.inside.predict(member, x))(params.members), axis=0)
+
+    def predictive(self, params: Stopped, x: Float[Array, "m D"]) -> Mixture | None:
+        """Of cases [m, D]: each member with normal noise, whose variance is its error on its validation cases; None
+        for several outputs, or if validation counts another loss than squares.
+
+        The error is the least of the checkpoints' and so a little too small.
+        """
+        mean = jax.vmap(lambda member: self.inside.predict(member, x))(params.members)
+        if self.loss is not squared or mean.shape[-1] > 1 or self.classifies or self.refit:
+            return None
+        errors = jnp.min(jnp.where(jnp.isfinite(params.errors), params.errors, jnp.inf), axis=-1)
+        return Mixture(mean, jnp.broadcast_to(jnp.sqrt(errors)[:, None, None], mean.shape))
 
     def failure(self, params: Stopped) -> Int[Array, ""]:
         """1 if a member had no finite validation error at any save, else 0; [].

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from jaxgen.learn.wrap.wrapper import Wrapper
 from jaxgen.types import Data, Key, Params, Plan
 from jaxgen.types.numbers import require
+from jaxgen.types.predictive import Mixture, joined
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,6 +44,11 @@ class Ensemble(Wrapper):
     def predict(self, params: Params, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean of the members' predictions, in the units of y."""
         return jnp.mean(jax.vmap(lambda member: self.inside.predict(member, x))(params), axis=0)
+
+    def predictive(self, params: Params, x: Float[Array, "m D"]) -> Mixture | None:
+        """What the members believe of cases [m, D], taken together."""
+        found = jax.vmap(lambda member: self.inside.predictive(member, x))(params)
+        return None if found is None else joined(found)
 
     def failure(self, params: Params) -> Int[Array, ""]:
         """The first failure of a member, [], 0 if there is none: a mean over some of the members would be another

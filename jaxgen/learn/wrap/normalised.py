@@ -107,6 +107,10 @@ class Normalised(Changing):
         """Predictions [m, K] in the units of y."""
         return predictions * params.y_scale[None] + params.y_centre[None]
 
+    def deviations_outside(self, params: Standard, deviations: Float[Array, "S m K"]) -> Float[Array, "S m K"]:
+        """Standard deviations [S, m, K] in the units of y."""
+        return deviations * params.y_scale[None, None]
+
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses an unknown way to normalise, and what the learner inside refuses.
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
 from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Params, Plan, as_learner
+from jaxgen.types.predictive import Mixture
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,6 +127,10 @@ class Changing(Wrapper):
         """Predictions [m, K] of the learner inside, in the units of y."""
         return predictions
 
+    def deviations_outside(self, params: Params, deviations: Float[Array, "S m K"]) -> Float[Array, "S m K"]:
+        """Standard deviations [S, m, K] of the learner inside, in the units of y."""
+        return deviations
+
     @property
     def saves_networks(self) -> bool:
         """Whether the learner inside keeps checkpoints while it trains."""
@@ -175,6 +180,14 @@ class Changing(Wrapper):
         return self.predictions_outside(
             params, self.inside.predict(self.inside_of(params), self.inputs_inside(params, x))
         )
+
+    def predictive(self, params: Params, x: Float[Array, "m D"]) -> Mixture | None:
+        """What the learner inside believes of cases [m, D], in the units of y."""
+        found = self.inside.predictive(self.inside_of(params), self.inputs_inside(params, x))
+        if found is None:
+            return None
+        mean = jax.vmap(lambda mean: self.predictions_outside(params, mean))(found.mean)
+        return Mixture(mean, self.deviations_outside(params, found.deviation))
 
     def failure(self, params: Params) -> Int[Array, ""]:
         """As of the learner inside, []."""

@@ -1,0 +1,491 @@
+"""Bayesian networks as a learner: chains of networks and precisions, whose predictions are averaged."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxgen.learn.bayes import prior as priors
+from jaxgen.learn.bayes.convergence import of_all
+from jaxgen.learn.bayes.prior import Group, Prior, State
+from jaxgen.learn.bayes.sampler import Target, Travelled, chosen, trajectory
+from jaxgen.learn.network.iterative import Cases, prepare
+from jaxgen.learn.network.nets import MLP
+from jaxgen.learn.network.objectives import Objective, check_objective
+from jaxgen.types import Data, Key, Learner, Plan
+from jaxgen.types.numbers import require, require_number, require_one_of, shown
+from jaxgen.types.predictive import Mixture
+
+_OBJECTIVES = ("squared", "binary_cross_entropy", "softmax_cross_entropy")
+_NETWORK = MLP()
+_PRIOR = Prior()
+
+_WANTED = 0.85
+"""Share of trajectories to accept: with windows more than the 0.65 that suits plain hybrid Monte Carlo."""
+
+_FIRST_PASSES = 1000
+"""Passes, but no more than a tenth of all, in which the weights begin under precisions that stay at a width of 0.5, as
+in Neal's runs.
+"""
+
+_FIRST_WIDTH = 0.5
+
+_MOST_REJECTED = 0.8
+"""A chain that rejects a larger share of its trajectories hardly moves."""
+
+_LEAST_STEP = 1e-3
+"""A chain whose step factor falls below this has collapsed."""
+
+_KNOWN = 0.1
+"""Error of an energy by rounding, in units of what decides about a trajectory, beyond which a chain is not sound."""
+
+_WATCHED = 8
+"""Training cases whose predictions tell whether the chains agree."""
+
+
+class Posterior(NamedTuple):
+    """The kept states of C chains, S of each.
+
+    Attributes:
+      states: networks and precisions, every array with leading axes [C, S].
+      rejected: share of the trajectories after the discarded part that were rejected, [C].
+      step: the factor of the step sizes after the discarded part, [C].
+      rhat, effective: rank-normalised split R-hat, and how many independent draws the states are worth, of the
+        predictions of 8 training cases, all outputs, [8 K] each.
+      sound: whether all numbers of the chains are finite, and the energies small enough to be compared, [].
+    """
+
+    states: State
+    rejected: Float[Array, " C"]
+    step: Float[Array, " C"]
+    rhat: Float[Array, " predictions"]
+    effective: Float[Array, " predictions"]
+    sound: Bool[Array, ""]
+
+
+class _Chain(NamedTuple):
+    """A chain on its way.
+
+    Attributes:
+      state: weights and precisions.
+      momentum: like the weights.
+      log_step: logarithm of the step factor, [].
+      log_mean: its mean over the later half of the adaptation so far, [].
+      rejected: trajectories rejected after the discarded part, [].
+      energy: the largest there, [].
+    """
+
+    state: State
+    momentum: Any
+    log_step: Float[Array, ""]
+    log_mean: Float[Array, ""]
+    rejected: Int[Array, ""]
+    energy: Float[Array, ""]
+
+
+@dataclass(frozen=True, repr=False)
+class Bayes(Learner):
+    """Networks drawn from the posterior given the training cases, by hybrid Monte Carlo; the prediction is their mean.
+
+    Weights move along trajectories of leapfrog steps, precisions are drawn from their laws between these (Neal 1996,
+    "Bayesian learning for neural networks"; conventions of his programs). All chains take the same steps, so that
+    hundreds run together, one or several for each resampled training set. Targets have normal noise of unknown
+    width, or are classes. A case of weight 2 is in the likelihood twice.
+
+    The step of each weight is the step factor times the root of its variance, as far as the precisions and the inputs
+    tell it (`step_sizes`, those of Neal's programs): never from the weights, so that trajectories can be reversed. The
+    factor adapts in the discarded part only, towards 85 % of the trajectories accepted.
+
+    With several blocks of cases, each of which stands for all in its turn ("partial gradients"), a step passes all
+    cases once but is as exact as that many smaller ones. The cases in use, in their order, are cut into blocks of equal
+    numbers, so with more than one block the order of the cases changes the random walk, though not its law.
+
+    Neal's mlp-mc-1 to -4 are `delve.METHODS`. Where the noise is no normal noise of one width the model is wrong; how
+    one sees it is told in docs/bayesian_networks.md.
+
+    Attributes:
+      network: an `MLP` with one hidden layer, and direct connections if `skip`.
+      prior: of its weights and the noise, in the units that it sees: use `Normalised`.
+      objective: "squared" for numbers with normal noise, "binary_cross_entropy" or "softmax_cross_entropy" for classes.
+      passes: how often a chain goes through the cases; a leapfrog step is one pass.
+      steps: leapfrog steps of a trajectory; even, if there are several blocks.
+      window: states at each end of a trajectory among which one is chosen, in distances of one step, or two with
+        several blocks; 1 is plain hybrid Monte Carlo.
+      blocks: of cases, for partial gradients.
+      step: the step factor at the beginning.
+      persistence: share of the momentum that a trajectory keeps from the one before, in [0, 1).
+      discarded: share of the trajectories, after the first 1000 passes or tenth of all, that is not kept.
+      states: the most networks kept of a chain, evenly spaced.
+      chains: for each training set.
+    """
+
+    network: MLP = _NETWORK
+    prior: Prior = _PRIOR
+    objective: str = "squared"
+    passes: int = 60_000
+    steps: int = 500
+    window: int = 25
+    blocks: int = 4
+    step: int | float = 0.4
+    persistence: int | float = 0.0
+    discarded: int | float = 1 / 3
+    states: int = 100
+    chains: int = 1
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What `failure` may say."""
+        return (
+            "its chain left the finite numbers, or those whose differences its precision knows (normalise the data "
+            "with learn.Normalised, or use a prior of wider noise)",
+            f"it rejected more than {_MOST_REJECTED:.0%} of its trajectories (info['rejected']; use more blocks, more "
+            "passes so that the step can adapt longer, or a smaller step)",
+            f"its step factor collapsed below {_LEAST_STEP:g} (info['step']; use more blocks, a narrower prior, or "
+            "normalise the data with learn.Normalised)",
+        )
+
+    @property
+    def classifies(self) -> bool:
+        """Whether targets must be zeros and ones."""
+        return self.objective != "squared"
+
+    @property
+    def predicts(self) -> str:
+        """What the predictions are: probabilities of classes, else numbers."""
+        return "probabilities" if self.classifies else "numbers"
+
+    @property
+    def trajectories(self) -> tuple[int, int, int, int]:
+        """How many trajectories have fixed precisions, are discarded in all, lie between kept states, and how many
+        states are kept.
+        """
+        total = self.passes // self.steps
+        first = max(1, min(_FIRST_PASSES // self.steps, total // 10))
+        kept = max(1, total - first - math.floor((total - first) * self.discarded))
+        between = math.ceil(kept / self.states)
+        return first, total - between * (kept // between), between, kept // between
+
+    def groups(self, inputs: int, outputs: int) -> tuple[Group, ...]:
+        """The groups of weights of its network on so many inputs and outputs."""
+        return self.prior.groups(self.network, inputs, outputs)
+
+    def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Posterior:
+        """Chains on cases [n, D], [n, K] of weights [n]."""
+        used = prepare(x, y, w)
+        cases = in_blocks(used, self.blocks)
+        if self.chains == 1:
+            chain, states = self._run(key, cases)
+            chain, states = jax.tree.map(lambda a: a[None], (chain, states))
+        else:
+            chain, states = jax.vmap(lambda k: self._run(k, cases))(jax.random.split(key, self.chains))
+        _, _, between, kept = self.trajectories
+        finite = jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(states)])
+        known = jnp.all(jnp.finfo(x.dtype).eps * chain.energy < _KNOWN)
+        rejected = chain.rejected.astype(x.dtype) / (between * kept)
+        watched = used.x[:, _some(used.w)]
+        traces = lax.map(lambda net: self._predictions(net, watched).reshape(-1), jax.tree.map(_flat, states.params))
+        rhat, effective = of_all(traces.reshape(self.chains, kept, -1))
+        return Posterior(states, rejected, jnp.exp(chain.log_step), rhat, effective, known & jnp.all(finite))
+
+    def predict(self, params: Posterior, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
+        """Mean of the predictions of all kept networks; probabilities in a classification."""
+        nets, inputs = jax.tree.map(_flat, params.states.params), x.T
+
+        def add(total: Array, net: Any) -> tuple[Array, None]:
+            return total + self._predictions(net, inputs), None
+
+        outputs = nets["output"]["bias"].shape
+        total, _ = lax.scan(add, jnp.zeros((outputs[1], x.shape[0]), x.dtype), nets)
+        return (total / outputs[0]).T
+
+    def predictive(self, params: Posterior, x: Float[Array, "m D"]) -> Mixture | None:
+        """Of cases [m, D]: all kept networks, each with its noise; None in a classification."""
+        if self.classifies:
+            return None
+        states = jax.tree.map(_flat, params.states)
+        mean = lax.map(lambda net: self.network.forward(net, x.T).outputs.T, states.params)
+        deviation = 1 / jnp.sqrt(states.scales.noise)
+        return Mixture(mean, jnp.broadcast_to(deviation[:, None], mean.shape))
+
+    def failure(self, params: Posterior) -> Int[Array, ""]:
+        """The number of its sentence in `failures`, 0 if all chains went well; []."""
+        rejects = jnp.any(params.rejected > _MOST_REJECTED)
+        collapsed = jnp.any(params.step < _LEAST_STEP)
+        return jnp.where(~params.sound, 1, jnp.where(collapsed, 3, jnp.where(rejects, 2, 0))).astype(jnp.int32)
+
+    def diagnose(self, params: Posterior) -> dict[str, Array]:
+        """What the chains were like, and what they say of the inputs.
+
+        Returns:
+          "rejected" and "step" of each chain, [C]; "rhat" and "effective", the largest R-hat and the fewest independent
+          draws that the states are worth, among the predictions of 8 training cases, [] (NaN of fewer than 8 states);
+          "noise", the mean of the standard deviation of the noise, [K], in a
+          regression; and for each group with relevances, as "input_hidden", the posterior mean and deviation of the
+          width of the weights of each input, "relevance_input_hidden" and "relevance_sd_input_hidden", [D].
+        """
+        told = {"rejected": params.rejected, "step": params.step}
+        told |= {"rhat": jnp.max(params.rhat), "effective": jnp.min(params.effective)}
+        scales = jax.tree.map(_flat, params.states.scales)
+        if not self.classifies:
+            told["noise"] = jnp.mean(1 / jnp.sqrt(scales.noise), axis=0)
+        for name, each in scales.each.items():
+            widths = 1 / jnp.sqrt(each)
+            told[f"relevance_{name}"] = jnp.mean(widths, axis=0)
+            told[f"relevance_sd_{name}"] = jnp.std(widths, axis=0)
+        return told
+
+    def check(self, data: Data, plan: Plan) -> None:
+        """Refuses settings and data that do not fit.
+
+        Raises:
+          TypeError: the prior is none.
+          ValueError: what was expected, what came, and what to do.
+        """
+        priors.check_network(self.network)
+        self.network.check(data)
+        if not isinstance(self.prior, Prior):
+            raise TypeError(f"expected the prior of Bayes as a Prior, got {shown(self.prior)}; write learn.Prior()")
+        self.prior.check()
+        require_one_of("the objective of Bayes", self.objective, _OBJECTIVES)
+        check_objective(self.objective, data)
+        advice = "leave it out for a choice that suits networks of 20 units"
+        for name, least in (("steps", 1), ("window", 1), ("blocks", 1), ("states", 1), ("chains", 1)):
+            require(f"the {name} of Bayes", getattr(self, name), least, advice=advice)
+        require_number("the step of Bayes", self.step, above=0, advice=advice)
+        require_number("persistence", self.persistence, least=0, below=1, advice="give 0 for none")
+        require_number("the share discarded", self.discarded, least=0, below=1, advice="a third is usual")
+        rounds = self._rounds
+        if self.steps % self._stride or 2 * self.window > rounds + 1:
+            raise ValueError(
+                f"expected steps of Bayes in multiples of {self._stride}, with two windows in a trajectory, got "
+                f"steps={self.steps} for window={self.window} and blocks={self.blocks}; give at least "
+                f"steps={(2 * self.window - 1) * self._stride}"
+            )
+        require("the passes of Bayes", self.passes, 3 * self.steps, advice="let there be many trajectories")
+
+    def _predictions(self, net: Any, inputs: Float[Array, "D m"]) -> Float[Array, "K m"]:
+        """Of one network, at cases [D, m]."""
+        return Objective(self.objective).predictions(self.network.forward(net, inputs).outputs)
+
+    @property
+    def _stride(self) -> int:
+        """Leapfrog steps of a round."""
+        return 1 if self.blocks == 1 else 2
+
+    @property
+    def _rounds(self) -> int:
+        """Rounds of a trajectory."""
+        return self.steps // self._stride
+
+    def _run(self, key: Key, cases: Cases) -> tuple[_Chain, State]:
+        """A chain at its end, and its kept states, [S]."""
+        groups = self.groups(cases.x.shape[1], cases.y.shape[1])
+        dtype, outputs = cases.x.dtype, 0 if self.classifies else cases.y.shape[1]
+        params = priors.tree_of(groups, lambda group: jnp.zeros(group.shape, dtype))
+        scales = priors.filled(groups, self.prior.noise, outputs, _FIRST_WIDTH, dtype)
+        momentum = jax.tree.map(jnp.zeros_like, params)
+        log_step = jnp.log(jnp.asarray(self.step, dtype))
+        chain = _Chain(State(params, scales), momentum, log_step, log_step, jnp.int32(0), jnp.zeros((), dtype))
+        _, discarded, between, kept = self.trajectories
+
+        def visit(chain: _Chain, interval: Array) -> tuple[_Chain, State]:
+            chain = lax.fori_loop(
+                interval[0], interval[1], lambda number, chain: self._next(key, number, chain, cases, groups), chain
+            )
+            return chain, chain.state
+
+        ends = jnp.arange(kept + 1, dtype=jnp.int32) * between + discarded
+        begins = jnp.concatenate([jnp.zeros(1, jnp.int32), ends[:-1]])
+        chain, states = lax.scan(visit, chain, jnp.stack([begins, ends], axis=1))
+        return chain, jax.tree.map(lambda a: a[1:], states)
+
+    def _next(self, key: Key, number: Any, chain: _Chain, cases: Cases, groups: tuple[Group, ...]) -> _Chain:
+        """The chain after new precisions and one trajectory."""
+        first, discarded, _, _ = self.trajectories
+        state, travelled = self.transition(
+            jax.random.fold_in(key, number), chain.state, chain.momentum, jnp.exp(chain.log_step), cases, number < first
+        )
+        adapts = number < discarded
+        tried = (number + 1).astype(chain.log_step.dtype)
+        log_step = chain.log_step + (travelled.probability - _WANTED) / jnp.sqrt(tried)
+        # The mean over the later half is steadier than the last value: the factor that the kept part has.
+        half = discarded // 2
+        log_mean = jnp.where(
+            number < half, log_step, chain.log_mean + (log_step - chain.log_mean) / jnp.maximum(tried - half, 1)
+        )
+        log_step = jnp.where(adapts, jnp.where(number == discarded - 1, log_mean, log_step), chain.log_step)
+        rejected = chain.rejected + (~adapts & ~travelled.accepted).astype(jnp.int32)
+        energy = jnp.where(adapts, chain.energy, jnp.maximum(chain.energy, jnp.abs(travelled.energy)))
+        return _Chain(state, travelled.momentum, log_step, log_mean, rejected, energy)
+
+    def transition(
+        self, key: Key, state: State, momentum: Any, factor: Float[Array, ""], cases: Cases, fixed: Any = False
+    ) -> tuple[State, Travelled]:
+        """New precisions given the weights, then a trajectory of the weights; leaves the posterior as it is.
+
+        Args:
+          key: consumed.
+          state: weights and precisions.
+          momentum: of the last trajectory; a tree like the weights.
+          factor: of the step sizes, [].
+          cases: in blocks, x [blocks, D, n], y [blocks, K, n], w [blocks, n]; see `in_blocks`.
+          fixed: whether the precisions of the weights stay as they are.
+        Returns:
+          The state, and how the trajectory went.
+        """
+        groups = self.groups(cases.x.shape[1], cases.y.shape[1])
+        noises = state.scales.noise.shape[0] if self.prior.noise.shape is not None else 0
+        normals_needed, uniforms_needed = priors.numbers_needed(groups, noises)
+        leaves, tree = jax.tree.flatten(state.params)
+        sizes = [leaf.size for leaf in leaves]
+        # All from one call, since each takes long to compile; normal numbers as jax.random.normal makes them.
+        counts = normals_needed + sum(sizes), uniforms_needed + 2 * self.window + 1
+        least = np.nextafter(np.array(-1, cases.x.dtype), np.array(0, cases.x.dtype))
+        numbers = jax.random.uniform(key, (sum(counts),), cases.x.dtype, least, 1)
+        normals = math.sqrt(2) * lax.erf_inv(numbers[: counts[0]])
+        uniforms = (numbers[counts[0] :] + 1) / 2
+        misfit = self.misfit_of_all(state.params, cases)
+        scales = priors.resampled(
+            state,
+            groups,
+            self.prior.noise,
+            misfit,
+            jnp.sum(cases.w),
+            normals[:normals_needed],
+            uniforms[:uniforms_needed],
+        )
+        scales = chosen(jnp.asarray(fixed), state.scales._replace(noise=scales.noise), scales)
+        fresh = jax.tree.unflatten(tree, _like(normals[normals_needed:], leaves))
+        kept, share = self.persistence, math.sqrt(1 - self.persistence**2)
+        momentum = jax.tree.map(lambda old, new: kept * old + share * new, momentum, fresh)
+        travelled = trajectory(
+            self.target(scales, cases, groups),
+            jax.tree.map(lambda size: factor * size, self.step_sizes(scales, cases, groups)),
+            state.params,
+            momentum,
+            self._energy(misfit, state.params, scales, groups),
+            uniforms[uniforms_needed:],
+            self._rounds,
+            self.window,
+        )
+        return State(travelled.position, scales), travelled
+
+    def target(self, scales: priors.Scales, cases: Cases, groups: tuple[Group, ...]) -> Target:
+        """What the weights are sampled from: the posterior given the precisions, of cases [blocks, ...]."""
+        precision = self._precision(scales)
+        decays = priors.tree_of(
+            groups,
+            lambda group: lax.optimization_barrier(jnp.broadcast_to(priors.precision(group, scales), group.shape)),
+        )
+
+        def energy(params: Any) -> Float[Array, ""]:
+            return self._energy(self.misfit_of_all(params, cases), params, scales, groups)
+
+        def gradient(params: Any, block: Any) -> Any:
+            def energy_of_block(params: Any) -> Float[Array, ""]:
+                return self.blocks * jnp.sum(precision * self.misfit(params, _block(cases, block)))
+
+            return jax.tree.map(lambda g, d, q: g + d * q, jax.grad(energy_of_block)(params), decays, params)
+
+        return Target(energy, gradient, self.blocks)
+
+    def _precision(self, scales: priors.Scales) -> Float[Array, " K"]:
+        """What a misfit is multiplied by."""
+        return jnp.ones(1, scales.noise.dtype) if self.classifies else scales.noise
+
+    def _energy(
+        self, misfit: Float[Array, " K"], params: Any, scales: priors.Scales, groups: tuple[Group, ...]
+    ) -> Float[Array, ""]:
+        return jnp.sum(self._precision(scales) * misfit) + priors.energy(params, groups, scales)
+
+    def misfit(self, params: Any, cases: Cases) -> Float[Array, " K"]:
+        """What the targets of some cases, x [D, n], y [K, n], w [n], cost in units of the noise: half the sum of
+        squared errors of each output, [K], or minus the log likelihood of classes, [1].
+        """
+        outputs = self.network.forward(params, cases.x).outputs
+        if self.classifies:
+            return (Objective(self.objective).losses(outputs, cases.y) @ cases.w)[None]
+        return jnp.square(outputs - cases.y) @ cases.w / 2
+
+    def misfit_of_all(self, params: Any, cases: Cases) -> Float[Array, " K"]:
+        """The same of all blocks, x [blocks, D, n]; [K] or [1]."""
+        if self.blocks == 1:
+            return self.misfit(params, _block(cases, 0))
+        outputs = 1 if self.classifies else cases.y.shape[1]
+        return lax.fori_loop(
+            0,
+            self.blocks,
+            lambda block, total: total + self.misfit(params, _block(cases, block)),
+            jnp.zeros(outputs, cases.x.dtype),
+        )
+
+    def step_sizes(self, scales: priors.Scales, cases: Cases, groups: tuple[Group, ...]) -> Any:
+        """The step of every weight, but for the step factor: a tree like the parameters, of arrays that broadcast to
+        them.
+
+        A weight of precision a whose source has squares that sum to S, on the way to noise of precision t, has a second
+        derivative of about a + S t: squares of hidden units sum to N min(1, variance of what they read), those of
+        biases to N.
+        """
+        total, squares = jnp.sum(cases.w), jnp.einsum("kdn,kn->d", jnp.square(cases.x), cases.w)
+        noise = jnp.full(cases.y.shape[1], 0.25, cases.x.dtype) if self.classifies else scales.noise
+        by_name = {group.name: priors.precision(group, scales) for group in groups}
+        hidden = jnp.sum(noise) / by_name["hidden_output"][0]  # of each hidden unit, or of all
+        read = jnp.sum(squares[None] / by_name["input_hidden"]) / jnp.maximum(total, 1)
+        spread = jnp.minimum(1, 1 / by_name["hidden_bias"] + read)
+        curvature = {
+            "input_hidden": squares[None] * hidden[:, None],
+            "hidden_bias": total * hidden,
+            "hidden_output": total * spread[None] * noise[:, None],
+            "output_bias": total * noise,
+            "direct": squares[None] * noise[:, None],
+        }
+        return priors.tree_of(groups, lambda group: lax.rsqrt(by_name[group.name] + curvature[group.name]))
+
+
+def in_blocks(cases: Cases, blocks: int) -> Cases:
+    """Cases [D, n], [K, n], [n] cut into blocks, x [blocks, D, m], y [blocks, K, m], w [blocks, m].
+
+    The cases in use, in their order, are cut into blocks of equal numbers (within one), whatever they weigh; cases of
+    weight 0 fill up. So where all weights are 1 the blocks are those of Neal's programs.
+    """
+    if blocks == 1:
+        return Cases(*(a[None] for a in cases))
+    n = cases.w.shape[0]
+    in_use = jnp.nonzero(cases.w > 0, size=n, fill_value=0)[0]
+    borders = jnp.arange(blocks + 1) * jnp.sum(cases.w > 0) // blocks
+    place = borders[:-1, None] + jnp.arange(-(-n // blocks))[None]
+    index = in_use[jnp.minimum(place, n - 1)]
+    w = jnp.where(place < borders[1:, None], cases.w[index], 0)
+    x, y = (jnp.moveaxis(a[:, index], 0, 1) for a in (cases.x, cases.y))
+    return Cases(x, y, w)
+
+
+def _some(w: Float[Array, " n"]) -> Int[Array, " 8"]:
+    """Numbers of 8 of the cases of weights above 0, spread evenly over them; some come twice if there are fewer."""
+    in_use = jnp.nonzero(w > 0, size=w.shape[0], fill_value=0)[0]
+    return in_use[jnp.arange(_WATCHED) * jnp.sum(w > 0) // _WATCHED]
+
+
+def _block(cases: Cases, number: Any) -> Cases:
+    """One block, x [D, m], y [K, m], w [m]."""
+    return Cases(*(lax.dynamic_index_in_dim(a, number, keepdims=False) for a in cases))
+
+
+def _flat(a: Array) -> Array:
+    """Arrays [C, S, ...] as [C S, ...]."""
+    return a.reshape(a.shape[0] * a.shape[1], *a.shape[2:])
+
+
+def _like(numbers: Array, leaves: list[Array]) -> list[Array]:
+    """Numbers [p] in the shapes of some arrays."""
+    parts, begin = [], 0
+    for leaf in leaves:
+        parts.append(numbers[begin : begin + leaf.size].reshape(leaf.shape))
+        begin += leaf.size
+    return parts
