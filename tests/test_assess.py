@@ -384,8 +384,8 @@ def test_programs_that_call_lapack_run_to_their_end():
     ids=repr,
 )
 def test_only_programs_without_lapack_run_beside_others(learner, alone):
-    """Three rows, so that every learner is asked for `fit`."""
-    job = ENGINE._job(as_learner(learner), loss.squared, problem(), splits(3), tuple(jax.devices()), False)
+    """One row, so that every learner is asked for `fit`."""
+    job = ENGINE._job(as_learner(learner), loss.squared, problem(), splits(1), tuple(jax.devices()), False)
     assert job.devices == tuple(jax.devices()[: 1 if alone else None])
     assert budget.workers_of(job) == (1 if alone or len(job.devices) > 1 else budget._cores())
     assert program.compiled(job, 1, 4, KEY.dtype).alone == alone, "what the lowered program says"

@@ -9,12 +9,18 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from jaxgen.learn.bases import orthonormal_if_easy
+from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.scale import binary_unit
 from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Plan
 from jaxgen.types.numbers import require_flag, require_number
 
 _UNROLL = 16
 """Up to this many unknowns, systems are eliminated by unrolled code with the rows on the last axis."""
+
+
+_MUCH = 1 << 17
+"""From so many numbers on, a basis is made by products of large matrices."""
 
 
 class LinearFit(NamedTuple):
@@ -62,6 +68,7 @@ class LeastSquares(Learner):
     minimum_norm: bool = False
 
     shares_rows: ClassVar[bool] = True
+    worth_sharing: ClassVar[tuple[int, float]] = (2, 0.0)
     precise: ClassVar[bool] = True
     failures: ClassVar[tuple[str, ...]] = (
         "the inputs of its training cases are linearly dependent, so the weights are not determined "
@@ -105,7 +112,7 @@ class LeastSquares(Learner):
         """The fits of R weightings of the same cases at once, and which of them to trust."""
         with jax.default_matmul_precision("highest"):
             design, scale = self._design(x)
-            basis, triangle, deficient = orthonormal(jnp.concatenate([design, self._penalty(scale)]))
+            basis, transform, deficient = _shared_basis(jnp.concatenate([design, self._penalty(scale)]))
             cases, penalty = basis[: len(x)], basis[len(x) :]
             solve = _eliminated(cases, penalty, w) if left_out is None else _downdated(cases, w, left_out)
             unit = binary_unit(jnp.max(jnp.abs(y)))
@@ -124,7 +131,7 @@ class LeastSquares(Learner):
             solution, correction = lax.fori_loop(0, 2, refine, _Refined(nothing, nothing))
             size, moved = (jnp.sum(jnp.square(v / unit), axis=(0, 1)) for v in (solution, correction))
             trusted = (moved <= jnp.finfo(x.dtype).eps * size) & ~deficient
-            coefficients = _back_substitute(triangle, solution) / scale[:, None, None]
+            coefficients = jnp.einsum("pq,qkr->pkr", transform, solution) / scale[:, None, None]
         return self._split(jnp.moveaxis(coefficients, -1, 0), jnp.zeros(len(w), bool)), trusted
 
     def predict(self, params: LinearFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
@@ -268,6 +275,23 @@ def orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Arra
 
     vectors, triangle = lax.fori_loop(0, p, add, _Basis(jnp.zeros_like(columns), jnp.zeros((p, p), a.dtype)))
     return vectors.T, triangle, _dependent(a, jnp.diagonal(triangle))
+
+
+def _shared_basis(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Array, "p p"], Bool[Array, ""]]:
+    """Orthonormal basis of a, the matrix with basis = a @ transform, and whether a is rank-deficient.
+
+    Where there is much to do and a is not ill-conditioned, by Cholesky's factor of a' a, twice, which is two products
+    of large matrices, and as orthonormal as rounding allows.
+    """
+
+    def carefully() -> tuple[Array, Array, Array]:
+        basis, triangle, deficient = orthonormal(a)
+        return basis, _back_substitute(triangle, jnp.eye(len(triangle), dtype=a.dtype)), deficient
+
+    if a.size < _MUCH:
+        return carefully()
+    vectors, transform, ill = orthonormal_if_easy(a.T)
+    return lax.cond(in_any_row(ill), carefully, lambda: (vectors.T, transform, jnp.zeros((), bool)))
 
 
 def _dependent(a: Float[Array, "n p"], lengths: Float[Array, " p"]) -> Bool[Array, ""]:

@@ -11,14 +11,13 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from jaxgen.learn.bases import orthonormal_if_easy
 from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.newton import (
     NOT_CONVERGED,
-    Factor,
     Gram,
     ManyClasses,
     TwoClasses,
-    cholesky,
     minimised,
     orthonormal_contrasts,
     pairs_of,
@@ -154,7 +153,7 @@ class Logistic(Learner):
         """The fits of R weightings of the same cases at once, on one basis of them all, and which of them to trust."""
         with jax.default_matmul_precision("highest"):
             used = jnp.any(w > 0, axis=0)
-            basis = self._basis(x, used.astype(x.dtype), _orthonormal_if_easy)
+            basis = self._basis(x, used.astype(x.dtype), orthonormal_if_easy)
             products = pairs_of(basis.cases)
 
             def of_row(weights):
@@ -288,31 +287,9 @@ def _orthonormal(columns: Float[Array, "p n"]) -> tuple[Float[Array, "p n"], Flo
     """Orthonormal basis of a matrix a = columns', with basis' = a @ transform, and whether a is rank-deficient to
     working precision: by Gram and Schmidt where it is not easy.
     """
-    vectors, transform, ill = _orthonormal_if_easy(columns)
+    vectors, transform, ill = orthonormal_if_easy(columns)
     easy = vectors, transform, jnp.zeros_like(ill)
     return lax.cond(in_any_row(ill), lambda: _gram_schmidt(columns), lambda: easy)
-
-
-def _orthonormal_if_easy(
-    columns: Float[Array, "p n"],
-) -> tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]:
-    """The same by Cholesky's factor of a' a, twice, which is as orthonormal as rounding allows where a is not
-    ill-conditioned (Yamamoto et al. 2015, "Roundoff error analysis of the CholeskyQR2 algorithm"), and whether it is
-    ill-conditioned.
-    """
-    gram = columns @ columns.T
-    size = lax.rsqrt(jnp.diagonal(gram))
-    first = _inverse_root(gram * size[:, None] * size[None])
-    transform = first.solved * size[None]
-    vectors = transform @ columns
-    again = _inverse_root(vectors @ vectors.T).solved
-    ill = ~(first.pivot > float(jnp.finfo(columns.dtype).eps) ** 0.5)
-    return again @ vectors, (again @ transform).T, ill
-
-
-def _inverse_root(gram: Float[Array, "p p"]) -> Factor:
-    """Cholesky's factor of a matrix, with the inverse of its transpose."""
-    return cholesky(gram, jnp.eye(len(gram), dtype=gram.dtype))
 
 
 def _gram_schmidt(columns: Float[Array, "p n"]) -> tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]:
