@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 RESULTS = Path(__file__).parent / "results"
-MOST_PEER_FITS = 500
+MOST_PEER_FITS = 100
 """Trainings of scikit-learn that are timed, if there are more; the time of all is in proportion."""
 
 
@@ -44,7 +44,7 @@ LINES = (
     Line("least squares", 10_000, 50, 5, 1, 10),
     Line("ridge, chosen", 0, 100_000, 10, 1, 50, "rows"),
     Line("logistic", 0, 100_000, 10, 1, 50, "rows"),
-    Line("5 neighbours", 0, 20_000, 10, 1, 50, "rows"),
+    Line("5 neighbours", 0, 20_000, 10, 1, 10, "rows"),
     Line("network, 100 steps", 0, 100_000, 10, 1, 50, "rows"),
     Line("network, 100 steps", 0, 1_000_000, 10, 1, 4, "rows"),
     Line("network, 100 steps", 10_000, 50, 5, 1, 10),
