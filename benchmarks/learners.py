@@ -211,7 +211,7 @@ def main():
             machine(),
             watch.line(),
             "",
-            f"Seconds, the median of {ROUNDS} calls in turn (of one, beyond {LONG:.0f} s). Ten folds ten times; five folds",
+            f"Seconds, the median of {ROUNDS} calls in turn (of one, beyond {LONG:.0f} s). Ten folds ten times; 5 folds",
             f"once from {SMALL:,} cases on. scikit-learn: cross_val_score in one process, and in one for each core,",
             "which had been started; times as fast is against the faster of the two. jaxgen predicts all cases of",
             "every row and gives every loss, scikit-learn scores those that are tested.",
