@@ -98,7 +98,8 @@ def theirs(line):
     from sklearn.neighbors import KNeighborsRegressor
     from sklearn.neural_network import MLPRegressor
 
-    network = MLPRegressor((20,), activation="tanh", solver="sgd", batch_size=10**7, max_iter=100, n_iter_no_change=100)
+    options: Any = dict(activation="tanh", solver="sgd", batch_size=10**7, max_iter=100, n_iter_no_change=100)
+    network = MLPRegressor(hidden_layer_sizes=(20,), **options)
     peer: Any = {
         "least squares": LinearRegression(),
         "ridge, chosen": RidgeCV(10.0 ** (np.arange(-6, 9) / 2)),
@@ -135,7 +136,7 @@ def main():
     from quiet import Watch
     from speed import machine
 
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description="Many cases, inputs, outputs and data sets, beside scikit-learn")
     parser.add_argument("--only", help="lines whose learner or sizes hold this text; nothing is written")
     only = parser.parse_args().only
     watch, rows = Watch(), []

@@ -197,7 +197,7 @@ def measured(line):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description="Every learner beside its counterpart in scikit-learn")
     parser.add_argument("--only", help="lines whose learner or data hold this text; nothing is written")
     only = parser.parse_args().only
     warnings.simplefilter("ignore")  # networks that scikit-learn would train for longer

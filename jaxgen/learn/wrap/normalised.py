@@ -85,7 +85,7 @@ class Normalised(Changing):
 
         They are made in the units of the data, which all rows share, and then written in the units of each row.
         """
-        fits, trusted = self.inside.fit_rows(keys, x, y, w, left_out)
+        fits, trusted, *_ = self.inside.fit_rows(keys, x, y, w, left_out)
         centres, scales = _OF_ROWS[self.how](jnp.concatenate([x, y], axis=1), w)
         units = jax.vmap(lambda centre, scale: self._kept(centre, scale, x.shape[1]))(centres, scales)
         return units._replace(base=jax.vmap(LeastSquares.in_units)(fits, *units[1:])), trusted
