@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxgen.types.numbers import require_number
 from jaxgen.types.value import Value
 
 Numbers = Array | np.ndarray
@@ -169,16 +170,22 @@ class Missed(Value):
     The mean over cases is one minus the coverage, which should be the level.
 
     Attributes:
-      level: probability of the interval.
+      level: probability of the interval, between 0 and 1.
+    Raises:
+      ValueError: the level is no such number.
     """
 
     level: float = 0.9
 
     about: ClassVar[About] = About(shift_free=True, distribution=True)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_level(self.level)
+
     def __call__(self, y: Float[Numbers, "*N K"], prediction: Any) -> Float[Numbers, "*N"]:
         """Losses [*N] of targets [*N, K] and a `learn.Mixture` [S, N, K]."""
-        below = prediction.probability_below(y)
+        below = _mixture(self, prediction).probability_below(y)
         outside = _xp(y).abs(2 * below - 1) > self.level
         return _xp(y).where(_xp(y).isfinite(below), outside.astype(y.dtype), _xp(y).nan).mean(axis=-1)
 
@@ -188,17 +195,37 @@ class IntervalWidth(Value):
     """The width of a central predictive interval, in the unit of y, summed over the outputs.
 
     Attributes:
-      level: probability of the interval.
+      level: probability of the interval, between 0 and 1.
+    Raises:
+      ValueError: the level is no such number.
     """
 
     level: float = 0.9
 
     about: ClassVar[About] = About(shift_free=True, distribution=True)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_level(self.level)
+
     def __call__(self, y: Float[Numbers, "*N K"], prediction: Any) -> Float[Numbers, "*N"]:
         """Losses [*N] of targets [*N, K] and a `learn.Mixture` [S, N, K]."""
-        width = prediction.quantile((1 + self.level) / 2) - prediction.quantile((1 - self.level) / 2)
-        return _xp(y).sum(width, axis=-1)
+        law = _mixture(self, prediction)
+        return _xp(y).sum(law.quantile((1 + self.level) / 2) - law.quantile((1 - self.level) / 2), axis=-1)
+
+
+def _require_level(level: Any) -> None:
+    require_number("the level of a predictive interval", level, above=0, below=1, advice="write 0.9 for 90 %")
+
+
+def _mixture(loss: Any, prediction: Any) -> Any:
+    """What was predicted, if it has intervals; ValueError for probabilities of classes and for plain numbers."""
+    if not hasattr(prediction, "quantile"):
+        raise ValueError(
+            f"expected a predictive distribution of numbers (a learn.Mixture) for {loss}, got predictions without one; "
+            "use log_score for classes, or a learner with predictive(params, x)"
+        )
+    return prediction
 
 
 def _xp(a: Any) -> Any:
