@@ -12,14 +12,12 @@ import sys
 import tempfile
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from quiet import Watch
+from quiet import Watch, publish
 from speed import machine
 
-RESULTS = Path(__file__).parent / "results"
 SPLITS = {"diabetes": (10, 10), "wine": (10, 10), "breast_cancer": (10, 10), "digits": (5, 1)}
 """Folds and repeats."""
 
@@ -152,9 +150,7 @@ def main():
         pd.DataFrame(rows).to_string(index=False, float_format=lambda v: f"{v:.2f}"),
     ]
     print("\n".join(lines))
-    partial = RESULTS / ".first_call.txt"
-    partial.write_text("\n".join(lines) + "\n")
-    os.replace(partial, RESULTS / "first_call.txt")
+    publish("first_call.txt", "\n".join(lines))
 
 
 if __name__ == "__main__":

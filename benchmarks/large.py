@@ -5,19 +5,16 @@ python benchmarks/large.py --only 1,000   # some lines, printed only
 """
 
 import argparse
-import os
 import resource
 import subprocess
 import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-RESULTS = Path(__file__).parent / "results"
 MOST_PEER_FITS = 100
 """Trainings of scikit-learn that are timed, if there are more; the time of all is in proportion."""
 
@@ -133,7 +130,7 @@ def main():
     if sys.argv[1:2] in (["ours"], ["theirs"]):
         print(*(ours if sys.argv[1] == "ours" else theirs)(LINES[int(sys.argv[2])]))
         return
-    from quiet import Watch
+    from quiet import Watch, publish
     from speed import machine
 
     parser = argparse.ArgumentParser(description="Many cases, inputs, outputs and data sets, beside scikit-learn")
@@ -165,9 +162,7 @@ def main():
     )
     print(text)
     if not only:
-        partial = RESULTS / ".large.txt"
-        partial.write_text(text + "\n")
-        os.replace(partial, RESULTS / "large.txt")
+        publish("large.txt", text)
 
 
 if __name__ == "__main__":

@@ -5,18 +5,16 @@ python benchmarks/learners.py --only digits  # some lines, printed only
 """
 
 import argparse
-import os
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 import pandas as pd
-from quiet import Watch
+from quiet import Watch, publish
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -28,7 +26,6 @@ from speed import machine
 import jaxgen as jg
 from jaxgen import datasets, learn, resample
 
-RESULTS = Path(__file__).parent / "results"
 ROUNDS = 3
 SIZE, BATCH, EPOCHS, RATE = 20, 32, 30, 0.01
 LONG = 5.0
@@ -224,9 +221,7 @@ def main():
     )
     print(text)
     if not only:
-        partial = RESULTS / ".learners.txt"
-        partial.write_text(text + "\n")
-        os.replace(partial, RESULTS / "learners.txt")
+        publish("learners.txt", text)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
-"""Whether a machine had other work while something was timed: a fixed loop, timed again and again."""
+"""Whether a machine had other work while something was timed, by a fixed loop; and result files of what was timed."""
 
+import os
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -32,3 +34,11 @@ class Watch:
             f"A fixed loop, timed {len(self.seconds)} times from beginning to end: {low:.1f} ms at best, "
             f"{middle:.1f} in the median, {high:.1f} at the 90th percentile. The machine was {judged}."
         )
+
+
+def publish(name, text):
+    """Writes a result file, under its final name only when it is whole."""
+    folder = Path(__file__).parent / "results"
+    partial = folder / f".{name}"
+    partial.write_text(text + "\n")
+    os.replace(partial, folder / name)

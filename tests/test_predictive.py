@@ -129,3 +129,17 @@ def test_what_is_no_mixture_is_refused(own_messages):
 
     with pytest.raises(ValueError, match=r"expected predictive of .* to return learn.Mixture\(mean, deviation\), each"):
         jg.assess(KEY, Wrong(), known(60), plan(60), loss=loss.log_score)
+
+
+@pytest.mark.parametrize("level", [90, 0, 1, "0.9", None])
+@pytest.mark.parametrize("kind", [loss.Missed, loss.IntervalWidth])
+def test_a_level_that_is_no_share_is_refused(kind, level, own_messages):
+    """A level of 90 would miss no case."""
+    with pytest.raises(ValueError, match="the level of a predictive interval.*write 0.9 for 90 %"):
+        kind(level)
+
+
+@pytest.mark.parametrize("kind", [loss.Missed, loss.IntervalWidth])
+def test_intervals_of_what_has_none_are_refused(kind, own_messages):
+    with pytest.raises(ValueError, match="expected a predictive distribution of numbers.*use log_score for classes"):
+        kind()(jnp.ones((3, 1)), jnp.ones((3, 1)))

@@ -263,7 +263,12 @@ class Foreign(Learner):
     @property
     def worth_sharing(self) -> tuple[int, float]:
         """As it says, if it does."""
-        return getattr(self.own, "worth_sharing", super().worth_sharing)
+        found = getattr(self.own, "worth_sharing", super().worth_sharing)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise TypeError(
+                f"expected worth_sharing of {self} to be (rows, share of the cases), got {found!r}; return (8, 0.0)"
+            )
+        return found
 
     def for_data(self, data: Any) -> Learner:
         """As it says for these data [*Q, N, D], if it does."""
