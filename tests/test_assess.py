@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from jaxgen import Data, assess, learn, loss, resample
-from jaxgen.engine import budget, program
+from jaxgen.engine import assessment, budget, program
 from jaxgen.types import as_learner
 from jaxgen.types.identity import named
 
@@ -385,7 +385,9 @@ def test_programs_that_call_lapack_run_to_their_end():
 )
 def test_only_programs_without_lapack_run_beside_others(learner, alone):
     """One row, so that every learner is asked for `fit`."""
-    job = ENGINE._job(as_learner(learner), loss.squared, problem(), splits(1), tuple(jax.devices()), False)
+    known, data, plan = as_learner(learner), problem(), splits(1)
+    chosen = ENGINE.way(known, loss.squared, data, plan)
+    job = ENGINE.job_of(known, loss.squared, data, chosen, tuple(jax.devices()), False)
     assert job.devices == tuple(jax.devices()[: 1 if alone else None])
     assert budget.workers_of(job) == (1 if alone or len(job.devices) > 1 else budget._cores())
     assert program.compiled(job, 1, 4, KEY.dtype).alone == alone, "what the lowered program says"
@@ -559,8 +561,8 @@ def test_what_cannot_fit_is_refused_with_its_bytes(keep, free, message, monkeypa
 
 
 def test_progress_goes_to_standard_error(capsys, monkeypatch):
-    bar = ENGINE.tqdm
-    monkeypatch.setattr(ENGINE, "tqdm", lambda **settings: bar(**settings | {"delay": 0, "mininterval": 0}))
+    bar = assessment.tqdm
+    monkeypatch.setattr(assessment, "tqdm", lambda **settings: bar(**settings | {"delay": 0, "mininterval": 0}))
     assess(KEY, Average(), problem(), splits(), progress=True)
     printed = capsys.readouterr()
     assert printed.out == ""

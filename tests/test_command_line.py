@@ -510,7 +510,7 @@ def test_results_go_elsewhere_if_the_folder_can_no_longer_be_written(late, csv, 
     """A disk that is full once the training is over, and a folder that is gone."""
     monkeypatch.setattr("tempfile.tempdir", str(folder / "temporary"))
     (folder / "temporary").mkdir()
-    name, original = ("matplotlib.figure.Figure.savefig", None) if late else ("jaxgen.store.write", store.write)
+    name, original = ("matplotlib.figure.Figure.savefig", None) if late else ("jaxgen.store.losses.write", store.write)
 
     def full(*arguments, **options):
         if "temporary" in str(arguments[1] if late else arguments[0]):
@@ -540,7 +540,7 @@ def test_a_folder_that_vanishes_loses_nothing(csv, folder, capsys, monkeypatch):
 
 
 def test_nowhere_to_write_still_prints_the_report(csv, folder, capsys, monkeypatch):
-    monkeypatch.setattr("jaxgen.store.write", raises(OSError(28, "No space left on device")))
+    monkeypatch.setattr("jaxgen.store.losses.write", raises(OSError(28, "No space left on device")))
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     assert main(TWO) == 1
     printed, trouble = capsys.readouterr()

@@ -20,7 +20,7 @@ WIDTH = 120
 MAY_IMPORT = {
     "types": {"types"},
     "loss": {"types"},
-    "store": {"types"},
+    "store": {"types", "store"},
     "datasets": {"types", "datasets"},
     "simulate": {"types", "simulate"},
     "resample": {"types", "resample"},

@@ -116,7 +116,7 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
         file.write(b"half")
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(store.np, "savez_compressed", full_disk)
+    monkeypatch.setattr(store.files.np, "savez_compressed", full_disk)
     with pytest.raises(OSError, match="no space left"):
         store.save(made(), tmp_path / "losses.npz")
     assert not list(tmp_path.iterdir())

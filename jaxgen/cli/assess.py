@@ -63,6 +63,9 @@ def do_assess(options: argparse.Namespace) -> int:
         elif options.drop_failed and losses:
             say("no resampling is left on which all learners were trained; leave out the learner that failed most")
     except KeyboardInterrupt:
+        if options.store is not None:
+            results.discard()
+            raise
         results.save()
         if results.discard_if_empty():
             raise
@@ -134,7 +137,8 @@ def _train(run: _Run, options: argparse.Namespace, results: Results) -> None:
     """Trains every learner and keeps its losses; one that raises something does not lose the others."""
     for number, learner in enumerate(run.learners, 1):
         try:
-            losses = assess(_training_key(options), learner, run.data, run.plan, LOSSES[options.loss])
+            store = None if options.store is None else options.store / str(number)
+            losses = assess(_training_key(options), learner, run.data, run.plan, LOSSES[options.loss], store=store)
         except Exception as trouble:
             complain(f"{learner}: {in_words(trouble)}")
             results.miss(repr(learner), in_words(trouble))

@@ -20,12 +20,14 @@ _EPILOG = """examples:
       the interval that covers best: nested cross-validation
   jaxgen assess --learner linear --learner network
       a linear model against networks of 20 hidden units
+  jaxgen assess --learner network --resamples 100000 --store long
+      a long run: stopped or killed, the same command goes on with what is not in the folder `long` yet
 
 The losses of each learner are saved as soon as it is trained. If the folder cannot be written any more, the results
 go to a temporary one, whose name is printed.
 
 exit codes: 0 done, 1 some trainings or learners failed, or some results could not be saved (all others are), 2 the
-input or the command was not as expected (nothing was trained), 130 stopped by the user"""
+input or the command was not as expected (nothing was trained), 130 stopped by the user, 143 ended by the system"""
 
 SCHEMES = ("leave-out", "k-fold", "nested", "leave-one-out", "bootstrap", "balanced")
 BUNDLED = ("diabetes", "breast_cancer", "wine", "digits")
@@ -103,6 +105,13 @@ def add_to(commands: Any) -> None:
         type=Path,
         metavar="DIR",
         help="new folder for table, figure and losses (default: jaxgen-runs/DATA-TIME)",
+    )
+    run.add_argument(
+        "--store",
+        type=Path,
+        metavar="DIR",
+        help="folder that keeps every part of the training as soon as it is done, from which the same command goes on; "
+        "see jaxgen report",
     )
     run.add_argument("--drop-failed", action="store_true", help="leave out trainings that failed, and say how many")
     run.set_defaults(do="jaxgen.cli.assess:do_assess", check=check)

@@ -1,15 +1,19 @@
-"""The command line: `jaxgen assess` and `jaxgen delve`."""
+"""The command line: `jaxgen assess`, `jaxgen delve` and `jaxgen report`."""
 
 import argparse
-from collections.abc import Sequence
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
 
-from jaxgen.cli import assess_options, delve_options
+from jaxgen.cli import assess_options, delve_options, report_options
 from jaxgen.cli.streams import complain, in_words, safe_streams
 
 _EPILOG = """exit codes: 0 done, 1 some trainings failed or something could not be saved (the rest is), 2 the input
-or the command was not as expected, 130 stopped by the user; `jaxgen COMMAND --help` says more"""
+or the command was not as expected, 130 stopped by the user, 143 ended by the system; `jaxgen COMMAND
+--help` says more"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,9 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
       arguments: words after `jaxgen`; None takes those of the process.
     Returns:
       Exit code: 0 done, 1 some fits failed or something could not be saved, 2 the input or the command was not as
-      expected, 130 stopped by the user.
+      expected, 130 stopped by the user, 143 ended by the system (SIGTERM), which is otherwise the same.
     """
-    with safe_streams():
+    with safe_streams(), _ended_like_stopped() as ended:
         options = _parser().parse_args(arguments)
         try:
             options.check(options)
@@ -29,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return getattr(import_module(module), name)(options)
         except KeyboardInterrupt as stopped:
             complain(str(stopped) or "stopped; what was not complete was not saved")
-            return 130
+            return 143 if ended.is_set() else 130
         except Exception as trouble:  # also of code of the user's, which may raise anything: one sentence, no traceback
             complain(in_words(trouble))
             return 2
@@ -47,4 +51,24 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     assess_options.add_to(commands)
     delve_options.add_to(commands)
+    report_options.add_to(commands)
     return parser
+
+
+@contextmanager
+def _ended_like_stopped() -> Iterator[threading.Event]:
+    """Lets SIGTERM do what Ctrl-C does; yields what is set then."""
+    ended = threading.Event()
+
+    def end(number, frame):
+        ended.set()
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # where Python takes no signals
+        yield ended
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield ended
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -76,10 +76,15 @@ class Results:
                 complain(in_words(trouble))
                 self._move()
 
+    def discard(self) -> None:
+        """Removes the folder."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
     def discard_if_empty(self) -> bool:
         """Removes the folder if no learner came to an end; whether it did."""
-        if not self.losses and self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        if not self.losses:
+            self.discard()
         return not self.losses
 
     def __str__(self) -> str:

@@ -1,5 +1,5 @@
 """The engine: trains one learner on every row of a plan, all rows at once, in chunks, over all devices and cores."""
 
-from jaxgen.engine.run import assess
+from jaxgen.engine.assessment import assess
 
 __all__ = ["assess"]

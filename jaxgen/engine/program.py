@@ -38,6 +38,10 @@ time.
 _FEW_ROUNDS = 32
 """Loops of a known number of rounds up to this do not count as loops."""
 
+_TRANSCENDENTAL = frozenset({"tanh", "logistic", "exp", "log", "log1p", "expm1", "erf", "sin", "cos", "pow"})
+_COSTLY = 8
+"""These functions cost as much as so many additions."""
+
 _NO_PART_OF_A_PROGRAM = re.compile(r"cache|log|dump|profil|traceback|explain|leak|distributed|coordinat|heartbeat")
 """Settings of JAX whose names match do not change what is compiled."""
 
@@ -51,6 +55,7 @@ class Facts:
       loop_bytes: the same inside loops of many rounds, whose arrays are used again and again.
       predict_bytes: the same while it predicts all cases.
       alone: it seems to call LAPACK, and then must not run beside another; see `Program`.
+      operations: arithmetic of one training and its predictions, roughly; see `Learner.rounds`.
       info: shape and type of what the learner's `diagnose` says of a row.
     """
 
@@ -58,6 +63,7 @@ class Facts:
     loop_bytes: int
     predict_bytes: int
     alone: bool
+    operations: float
     info: Mapping[str, jax.ShapeDtypeStruct]
 
 
@@ -136,7 +142,9 @@ def _traced(job: Job) -> Facts:
     programs = (fit, predict, fail, tell)
     alone = any(equation.primitive.name in _LAPACK for program in programs for equation in _equations(program))
     widest = max(_widest(_equations(fit), rows), job.cases * np.dtype(job.dtype).itemsize)
-    return Facts(widest, _widest(_equations_of_loops(fit), rows), _widest(_equations(predict), 1), alone, info)
+    operations = _operations(fit, job.learner.rounds) / rows + _operations(predict, job.learner.rounds)
+    in_loops = _widest(_equations_of_loops(fit), rows)
+    return Facts(widest, in_loops, _widest(_equations(predict), 1), alone, operations, info)
 
 
 def _widest(equations: Iterator[Any], rows: int) -> int:
@@ -148,6 +156,32 @@ def _widest(equations: Iterator[Any], rows: int) -> int:
         if rows in v.aval.shape or rows == 1
     )
     return max(1, max(sizes, default=1) // rows)
+
+
+def _operations(program: Any, rounds: int | None) -> float:
+    """Additions and multiplications of a traced program, roughly.
+
+    Args:
+      program: traced.
+      rounds: what all its loops, one within the other, make together; None takes loops of a known number of rounds as
+        they are, and 100 for the others.
+    """
+    total = 0.0
+    for equation in getattr(program, "jaxpr", program).eqns:
+        name, inner = equation.primitive.name, list(_programs_in(equation))
+        if inner:
+            times, within = 1.0, rounds
+            if name in ("while", "scan"):
+                length = equation.params.get("length", 100)
+                times, within = (rounds, 1) if rounds is not None else (length, None)
+            total += times * sum(_operations(each, within) for each in inner)
+            continue
+        size = max((math.prod(v.aval.shape) for v in equation.outvars), default=1)
+        if name == "dot_general":
+            (contracted, _), _ = equation.params["dimension_numbers"]
+            size *= 2 * math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
+        total += size * (_COSTLY if name in _TRANSCENDENTAL else 1)
+    return total
 
 
 def _equations_of_loops(program: Any) -> Iterator[Any]:
@@ -168,10 +202,16 @@ def _equations(program: Any) -> Iterator[Any]:
 
 def _inner(equation: Any) -> Iterator[Any]:
     """All equations of the programs that an equation holds."""
+    for program in _programs_in(equation):
+        yield from _equations(program)
+
+
+def _programs_in(equation: Any) -> Iterator[Any]:
+    """The programs that an equation holds: the body of a loop, a branch, a function."""
     for value in equation.params.values():
         for inner in value if isinstance(value, tuple | list) else (value,):
             if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
-                yield from _equations(inner)
+                yield inner
 
 
 def compiled(job: Job, sets: int, rows: int, key_type: Any) -> Program:

@@ -1,25 +1,23 @@
-"""The engine: trains one learner on every row of a plan, all rows at once, in chunks, over all devices and cores."""
+"""How a range of trainings runs: all rows at once, in chunks, over all devices and cores of this process."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from tqdm import tqdm
 
 from jaxgen.engine.budget import Budget, workers_of
-from jaxgen.engine.door import check, check_absence, chosen_devices
 from jaxgen.engine.job import Job
 from jaxgen.engine.program import compiled, facts
 from jaxgen.engine.units import suited
-from jaxgen.engine.workers import ALONE, refuse_fork, run_all
-from jaxgen.loss import about, squared
-from jaxgen.types import Data, Key, Learner, Loss, Losses, Plan
-from jaxgen.types.identity import code_digest, named
-from jaxgen.types.numbers import require_flag
+from jaxgen.engine.workers import ALONE, run_all
+from jaxgen.loss import about
+from jaxgen.types import Data, Key, Learner, Loss, Plan
+from jaxgen.types.identity import code_digest
 
 _GATHER_SHARE = 0.75
 """Rows that use at most this share of the cases train on a gathered copy of them, others on all cases with masks."""
@@ -36,73 +34,39 @@ class _Block(NamedTuple):
     at: tuple[Any, Any]
 
 
-def assess(
-    key: Key,
-    learner: Any,
-    data: Data,
-    plan: Plan,
-    loss: Loss = squared,
-    *,
-    keep: str = "cases",
-    chunk: int | None = None,
-    progress: bool | None = None,
-    devices: Sequence[jax.Device] | None = None,
-) -> Losses:
-    """Trains a learner on every resampled training set of a plan and returns the loss of every trained row.
+class Way(NamedTuple):
+    """How the rows of a plan are trained; all parts of a run go the same way.
 
-    Row r of data set q draws from `fold_in(fold_in(key, q), r)`, so neither the chunk size nor the number of devices
-    or threads changes its random numbers. Chunks run on all CPU cores, or sharded over all devices where there are
-    several.
-
-    Args:
-      key: consumed; the randomness of the training, not that of the plan.
-      learner: what to train; see `jaxgen.types.Learner`.
-      data: x [*Q, N, D] and y [*Q, N, K]. Fits follow the floating type that JAX is set to (32 bits unless x64 is
-        enabled), in units in which nothing is lost; linear learners are fitted in double precision.
-      plan: train and test weights [*Q, R, N]; without Q it serves every data set.
-      loss: per-case loss, from `jaxgen.loss` or a function of (y [N, K], prediction [N, K]) to [N].
-      keep: "cases" for the losses of every row on every case, [*Q, R, N]; "predictions" for these and all predictions,
-        [*Q, R, N, K]; "rows" for the means of each row only, memory O(R).
-      chunk: rows trained at a time; None chooses by memory and cache.
-      progress: a progress bar with rows per second; None shows it on a terminal only.
-      devices: where to run; None takes all local devices of JAX's default kind.
-    Returns:
-      Losses, [*Q, R] and, if kept, [*Q, R, N].
-    Raises:
-      TypeError: the key is no typed key, or learner, data, plan, loss or devices are of another kind.
-      ValueError: data, plan, learner and loss do not fit together, contain values that no training can use, or a
-        function of the learner or the loss cannot be traced, returns another shape, or learns from absent cases.
-      MemoryError: the losses or a single row would not fit into memory; the bytes are stated.
-      RuntimeError: this process was forked from one in which JAX had been used.
+    Attributes:
+      together: `fit_rows` instead of `fit`.
+      used: cases that are gathered for each row; None trains on all cases with masks.
+      left_out: most cases of weight 0 in a row, where `fit_rows` is to know it.
     """
-    refuse_fork()
-    if progress is not None:
-        require_flag("progress", progress)
-    used = check(key, learner, data, plan, loss, keep, chunk)
-    shape = (data.sets or plan.sets or 1, plan.resamples)
-    job = _job(used, loss, data, plan, chosen_devices(devices), keep == "predictions")
-    run = _Run(key, job, data, plan, shape, keep, chunk)
-    check_absence(used, data)
-    with tqdm(
-        total=math.prod(shape),
-        unit=" rows",
-        desc=_shorten(repr(learner)),
-        disable=None if progress is None else not progress,
-        delay=0.5,
-    ) as bar:
-        run.all_rows(bar.update)
-    return run.losses(named(learner), named(loss))
+
+    together: bool
+    used: int | None
+    left_out: int | None
 
 
-def _job(
-    learner: Learner, loss: Loss, data: Data, plan: Plan, devices: tuple[jax.Device, ...], predictions: bool
-) -> Job:
+def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
     """Chooses how to train: all rows of a data set together, on gathered cases, or on all cases with masks."""
     most, fewest = int(plan.train_cases.max()), int(plan.train_cases.min())
     least_rows, least_share = learner.worth_sharing
     together = learner.shares_rows and plan.resamples >= least_rows and fewest >= least_share * data.n
     together = together and not about(loss).distribution
     few_left_out = together and plan.train.max() == 1 and data.n - fewest <= max(1, data.d // 4)
+    return Way(
+        together,
+        most if not together and most <= _GATHER_SHARE * data.n else None,
+        # Each number of cases left out compiles anew, so a learner gets to know it only where it can gain.
+        data.n - fewest if few_left_out else None,
+    )
+
+
+def job_of(
+    learner: Learner, loss: Loss, data: Data, chosen: Way, devices: tuple[jax.Device, ...], predictions: bool
+) -> Job:
+    """What a chunk computes."""
     wide = learner.precise and devices[0].platform != "tpu"  # a TPU computes in double precision by many single steps
     job = Job(
         learner=learner,
@@ -113,10 +77,9 @@ def _job(
         outputs=data.y.shape[-1],
         dtype="float64" if wide else jax.dtypes.canonicalize_dtype(np.float64).name,
         one_data_set=data.sets is None,
-        used=most if not together and most <= _GATHER_SHARE * data.n else None,
-        # Each number of cases left out compiles anew, so a learner gets to know it only where it can gain.
-        left_out=data.n - fewest if few_left_out else None,
-        together=together,
+        used=chosen.used,
+        left_out=chosen.left_out,
+        together=chosen.together,
         devices=devices,
         predictions=predictions,
     )
@@ -129,33 +92,53 @@ def _on_fit_devices(job: Job) -> Job:
     return replace(job, devices=job.devices[:1]) if crowded else job
 
 
-class _Run:
-    """One call of `assess`: the arrays that its chunks read from and write to."""
+class Run:
+    """A range of trainings: the arrays that its chunks read from and write to.
+
+    Args:
+      key: of the whole run.
+      job: what a chunk computes.
+      data, plan: of this range, x [*sets, N, D] and train [*sets, rows, N].
+      keep, chunk: as for `assess`.
+      first: numbers of its first data set and of its first row in the whole run, which choose the random numbers.
+    """
 
     def __init__(
-        self, key: Key, job: Job, data: Data, plan: Plan, shape: tuple[int, int], keep: str, chunk: int | None
+        self,
+        key: Key,
+        job: Job,
+        data: Data,
+        plan: Plan,
+        keep: str,
+        chunk: int | None = None,
+        first: tuple[int, int] = (0, 0),
     ):
-        self.key, self.job, self.plan, self.shape, self.chunk = key, job, plan, shape, chunk
-        self.single = not (data.sets or plan.sets)
+        self.key, self.job, self.plan, self.chunk, self.first = key, job, plan, chunk, first
+        self.shape = shape = (data.sets or plan.sets or 1, plan.resamples)
         self.units = suited(data, job.learner, about(job.loss), job.dtype)
         x, y = self.units.x, self.units.y
         self.x, self.y = (x[None], y[None]) if job.one_data_set else (x, y)
         self.budget = Budget.of(job)
-        kept = {"cases": 1, "predictions": 1 + job.outputs, "rows": 0}[keep]
         dtype = np.dtype(np.float64) if self.units.changed else x.dtype
-        self.budget.refuse_if_too_large(shape[0] * shape[1] * plan.n * kept * dtype.itemsize, job.learner)
-        self.values = np.empty((*shape, plan.n), dtype) if kept else None
+        self.budget.refuse_if_too_large(shape[0] * shape[1] * bytes_kept(job, keep, dtype), job.learner)
+        self.values = None if keep == "rows" else np.empty((*shape, plan.n), dtype)
         self.predictions = np.empty((*shape, plan.n, job.outputs), dtype) if job.predictions else None
         self.test_mean, self.train_mean = np.empty(shape), np.empty(shape)
         self.train_sizes, self.test_sizes = (
             np.broadcast_to(sizes, shape) for sizes in (plan.train_sizes, plan.test_sizes)
         )
         self.failure, self.trusted = np.zeros(shape, np.uint8), np.ones(shape, bool)
+        self.done = np.zeros(shape, bool)
         self.info = {name: np.empty((*shape, *value.shape), value.dtype) for name, value in facts(job).info.items()}
 
     def all_rows(self, advance: Callable[[int], Any]) -> None:
         """Trains every row; those that a learner's `fit_rows` did not solve well are trained again, one by one."""
-        self._run_blocks(self.job, *self._blocks(), advance)
+        while not self.done.all():
+            size, blocks = self._blocks()
+            try:
+                self._run_blocks(self.job, size, (block for block in blocks if not self.done[block.at].all()), advance)
+            except jax.errors.JaxRuntimeError as error:
+                self.chunk = _smaller(size, self.job, error)
         again = np.argwhere(~self.trusted)
         if len(again):
             job = _on_fit_devices(replace(self.job, used=None, left_out=None, together=False))
@@ -224,7 +207,8 @@ class _Run:
         if not whole:
             q, r, train = np.pad(q, fill[:1], "edge"), np.pad(r, fill, "edge"), np.pad(train, (*fill, (0, 0)), "edge")
         at = block.at[0] if whole and isinstance(block.at[0], slice) else q
-        return *((x, y) if self.job.one_data_set else (x[at], y[at])), train, q, r
+        numbers = q + np.int32(self.first[0]), r + np.int32(self.first[1])
+        return *((x, y) if self.job.one_data_set else (x[at], y[at])), train, *numbers
 
     def _weights(self, weights: np.ndarray, block: "_Block") -> np.ndarray:
         """Weights [sets, rows, N] of a chunk."""
@@ -247,6 +231,7 @@ class _Run:
         code = np.asarray(failure)[part]
         self.failure[at] = np.where(code > 0, code + 1, ~np.isfinite(self.test_mean[at] + self.train_mean[at]))
         self.trusted[at] = np.asarray(trusted)[part]
+        self.done[at] = True
         if self.values is not None:
             self.values[at] = values
         if self.predictions is not None:
@@ -254,12 +239,8 @@ class _Run:
         for name, array in self.info.items():
             array[at] = np.asarray(info[name])[part]
 
-    def losses(self, learner: str, loss: str) -> Losses:
-        """The result in the user's units, without an axis Q if neither data nor plan had one."""
-
-        def without_sets(array):
-            return array[0] if self.single and array is not None else array
-
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What was computed, in the user's units, by the names of `jaxgen.store.parts.Arrays`, each [Q, R, ...]."""
         unit, shift = self.units.loss_unit, self.units.y_shift
         if self.units.changed:
             for array in (self.test_mean, self.train_mean, self.values):
@@ -269,26 +250,50 @@ class _Run:
                 scale = self.units.y_scale
                 self.predictions *= scale.reshape(*scale.shape, *(1,) * (4 - scale.ndim))
                 self.predictions += shift.reshape(*shift.shape[:-1], 1, 1, shift.shape[-1])
-        not_finite = "its loss is not finite (the training diverged, or a value overflowed)"
-        if about(self.job.loss).probabilities:
-            not_finite = "its loss is not finite (its predictions are no probabilities, or the training diverged)"
-        reasons = (not_finite, *self.job.learner.failures)
-        unsaid = self.failure > len(reasons)
-        if unsaid.any():
-            reasons += ("its fit failed for a reason that failures of the learner does not state",)
-        info = {name: without_sets(value) for name, value in self.info.items()}
-        return Losses(
-            without_sets(self.test_mean),
-            without_sets(self.train_mean),
-            self.plan,
-            learner,
-            loss,
-            without_sets(self.failure),
-            reasons,
-            without_sets(self.values),
-            info,
-            predictions=without_sets(self.predictions),
-        )
+        arrays = {"test_mean": self.test_mean, "train_mean": self.train_mean, "failure": self.failure}
+        if self.values is not None:
+            arrays["values"] = self.values
+        if self.predictions is not None:
+            arrays["predictions"] = self.predictions
+        return arrays | {f"info/{name}": array for name, array in self.info.items()}
+
+
+def bytes_kept(job: Job, keep: str, dtype: Any = np.float64) -> int:
+    """Bytes that are kept of a training for each of its cases, together."""
+    arrays = {"cases": 1, "predictions": 1 + job.outputs, "rows": 0}[keep]
+    return arrays * job.cases * np.dtype(dtype).itemsize
+
+
+def reasons(learner: Learner, loss: Loss) -> tuple[str, ...]:
+    """Sentences that say why a training failed, by their number from 1; the last is for numbers without a sentence."""
+    not_finite = "its loss is not finite (the training diverged, or a value overflowed)"
+    if about(loss).probabilities:
+        not_finite = "its loss is not finite (its predictions are no probabilities, or the training diverged)"
+    unsaid = "its fit failed for a reason that failures of the learner does not state"
+    return (not_finite, *learner.failures, unsaid)
+
+
+def _smaller(size: tuple[int, int], job: Job, error: jax.errors.JaxRuntimeError) -> int:
+    """Half the rows of a chunk that did not fit into the memory of a device, which is said.
+
+    Raises:
+      MemoryError: a single row does not fit.
+      JaxRuntimeError: the error itself, if it is another.
+    """
+    if "RESOURCE_EXHAUSTED" not in str(error):
+        raise error
+    rows = math.prod(size)
+    if rows <= len(job.devices):
+        raise MemoryError(
+            f"expected one row of {job.learner} to fit into the memory of {job.devices[0]}, got an answer that it does "
+            "not; use fewer cases or a smaller learner"
+        ) from error
+    warnings.warn(
+        f"{job.devices[0]} had no memory for {rows} rows at a time; goes on with {rows // 2}",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return rows // 2
 
 
 def _even(total: int, most: int) -> int:
@@ -302,7 +307,3 @@ def _common_size(size: int) -> int:
     """
     step = 1 << max(0, size.bit_length() - 4)
     return -(-size // step) * step
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= 40 else text[:39] + "…"

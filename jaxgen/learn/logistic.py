@@ -107,6 +107,11 @@ class Logistic(Learner):
     )
 
     @property
+    def rounds(self) -> int:
+        """About as many as Newton's method needs."""
+        return 10
+
+    @property
     def shares_rows(self) -> bool:
         """Whether there is `fit_rows`."""
         return True

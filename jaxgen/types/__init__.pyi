@@ -1,6 +1,6 @@
 from .data import Data
-from .learner import Freedom, Key, Learner, Loss, Minimum, Params, as_learner
-from .losses import Losses
+from .learner import Freedom, Key, Learner, Minimum, Params, as_learner
+from .losses import Loss, Losses
 from .plan import Plan, as_labels, as_weights
 from .value import Value
 

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxgen.types.identity import named
-from jaxgen.types.learner import Learner, Loss, Params
+from jaxgen.types.learner import Learner, Params
+from jaxgen.types.losses import Loss
 from jaxgen.types.predictive import Mixture
 
 _ADVICE = {

@@ -6,7 +6,6 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgen.types.identity import named
-from jaxgen.types.learner import Learner
 
 
 def check_targets(loss: Any, y: Float[np.ndarray, "*Q N K"], target: str) -> None:
@@ -27,7 +26,7 @@ def check_targets(loss: Any, y: Float[np.ndarray, "*Q N K"], target: str) -> Non
         )
 
 
-def check_predictions(loss: Any, learner: Learner) -> None:
+def check_predictions(loss: Any, learner: Any) -> None:
     """ValueError unless a loss is for what a learner predicts; see `jaxgen.loss.About` and `Learner.predicts`."""
     if getattr(getattr(loss, "about", None), "probabilities", False) and learner.predicts in ("numbers", "scores"):
         raise ValueError(

@@ -14,9 +14,6 @@ Key = PRNGKeyArray
 
 Params = PyTree
 
-Loss = Callable[[Any, Any], Any]
-"""Targets and predictions, [*N, K] each, to losses [*N]; arrays of JAX or, for `Losses.from_predictions`, of NumPy."""
-
 Minimum = tuple[PyTree, Callable[[PyTree], Params], Callable[[PyTree, Array, Array], tuple[Array, Array]]]
 """(free, rebuild, cost), what `minimised` of a `Learner` returns."""
 
@@ -97,6 +94,13 @@ class Learner(Value):
     def worth_sharing(self) -> tuple[int, float]:
         """The fewest rows, and the least share of the cases that each trains on, for which `fit_rows` is quicker."""
         return 8, 0.0
+
+    @property
+    def rounds(self) -> int | None:
+        """Roughly how often a fit goes through its cases, from which the size of the parts of a run follows; None where
+        its loops tell.
+        """
+        return None
 
     def for_data(self, data: Any) -> "Learner":
         """The learner as it is to be used on these data (`Data`, x [*Q, N, D]); usually itself."""
@@ -259,6 +263,12 @@ class Foreign(Learner):
     def shares_rows(self) -> bool:
         """Whether it has `fit_rows`."""
         return hasattr(self.own, "fit_rows")
+
+    @property
+    def rounds(self) -> int | None:
+        """As it says, if it does with a whole number."""
+        said = getattr(self.own, "rounds", None)
+        return said if type(said) is int and said > 0 else None
 
     @property
     def worth_sharing(self) -> tuple[int, float]:

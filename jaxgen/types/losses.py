@@ -1,6 +1,6 @@
 """How every trained row did: what `assess` returns and all statistics take."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,8 +9,10 @@ from jaxtyping import Bool, Float, UInt8
 
 from jaxgen.types.checks import check_targets
 from jaxgen.types.identity import named
-from jaxgen.types.learner import Loss
 from jaxgen.types.plan import Plan, as_labels, as_weights
+
+Loss = Callable[[Any, Any], Any]
+"""Targets and predictions, [*N, K] each, to losses [*N]; arrays of JAX or, for `Losses.from_predictions`, of NumPy."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -160,6 +160,11 @@ class Bayes(Learner):
         return "probabilities" if self.classifies else "numbers"
 
     @property
+    def rounds(self) -> int:
+        """As many as there are passes, of each chain."""
+        return self.passes
+
+    @property
     def trajectories(self) -> tuple[int, int, int, int]:
         """How many trajectories have fixed precisions, are discarded in all, lie between kept states, and how many
         states are kept.

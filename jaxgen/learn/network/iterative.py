@@ -141,6 +141,11 @@ class Iterative(Learner):
         return () if column is None else (column,)
 
     @property
+    def rounds(self) -> int:
+        """As many as there are steps; also where several of them look at a batch only."""
+        return self.steps
+
+    @property
     def checkpoint_steps(self) -> tuple[int, ...]:
         """The S iterations that are saved, strictly increasing, the last one included."""
         return checkpoint_steps(self.checkpoints, self.steps)

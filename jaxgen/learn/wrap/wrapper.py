@@ -61,6 +61,11 @@ class Wrapper(Learner):
         """Whether the learner inside is fitted in double precision."""
         return self.inside.precise
 
+    @property
+    def rounds(self) -> int | None:
+        """How often the learner inside goes through its cases."""
+        return self.inside.rounds
+
     def for_data(self, data: Data) -> Learner:
         """The same with the learner inside as it is to be used on these data."""
         return replace(self, base=self.inside.for_data(data))

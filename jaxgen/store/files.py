@@ -1,4 +1,4 @@
-"""Losses on disk: one file each, written under its final name only when complete, and checked when it is read."""
+"""Files on disk: each appears under its final name only when complete, and is checked when it is read."""
 
 import hashlib
 import json
@@ -7,84 +7,16 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jaxgen.types import Data, Losses, Plan
+from jaxgen.types import Data
 from jaxgen.types.numbers import require_kind, shown
 
-_TEXTS = ("learner", "loss", "reasons", "dropped")
-_ARRAYS = ("test_mean", "train_mean", "failure", "values", "predictions")
 _PROBE_BYTES = 2**20
 """Written to a new folder on trial: a full disk often has room for a name, but not for this."""
-
-
-def save(losses: Losses, path: str | Path) -> Path:
-    """Writes losses with their plan to one compressed NumPy archive.
-
-    Args:
-      losses: what `assess` returned.
-      path: the file, with the suffix .npz, in a folder that is there.
-    Returns:
-      The path written.
-    Raises:
-      TypeError: no losses, or no path.
-      ValueError: another suffix, or something that is no number in `info`.
-      FileExistsError: the file is there already.
-      OSError: it cannot be written.
-    """
-    require_kind("the losses that assess returns", losses, Losses, "call save(losses, path)")
-    path = _as_path(path)
-    if path.suffix != ".npz":
-        raise ValueError(f"expected a file name that ends in .npz, got {path.name!r}; call it {path.stem}.npz")
-    texts = {name: getattr(losses, name) for name in _TEXTS} | {
-        "scheme": losses.plan.scheme,
-        "jaxgen": version("jaxgen"),
-    }
-    arrays = {name: getattr(losses, name) for name in _ARRAYS if getattr(losses, name) is not None}
-    arrays |= {"train": losses.train, "test": losses.test}
-    arrays |= {f"info/{name}": np.asarray(value) for name, value in losses.info.items()}
-    arrays |= {f"label/{name}": value for name, value in losses.plan.labels.items()}
-    arrays |= {f"case/{name}": value for name, value in losses.plan.cases.items()}
-    return write(path, texts, arrays)
-
-
-def load(path: str | Path) -> Losses:
-    """Reads losses that `save` wrote: G [*Q, R], their plan [*Q, R, N], and all else.
-
-    Raises:
-      TypeError: no path.
-      FileNotFoundError: there is no such file.
-      ValueError: the file holds no losses of jaxgen, or is not as it was written.
-      MemoryError: it does not fit into memory.
-    """
-    path = _as_path(path)
-    try:
-        losses = _losses(*read(path))
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"expected a file of losses, got {path}, which does not exist; check the name"
-        ) from None
-    except MemoryError:  # also where damaged bytes say that an array is larger than it is
-        raise MemoryError(
-            f"expected losses that fit into memory, got {path}, which is too large or damaged; restore the file"
-        ) from None
-    except PermissionError:
-        raise PermissionError(f"expected a file that may be read, got {path}; change its permissions") from None
-    except (ValueError, KeyError, TypeError, OSError):
-        raise ValueError(
-            f"expected a file written by jaxgen.store.save, got {path}; give one that `save` wrote"
-        ) from None
-    trouble = _trouble(losses)
-    if trouble:
-        raise ValueError(
-            f"expected losses as jaxgen.store.save writes them, got {path}, in which {trouble}; "
-            "restore the file, or assess again"
-        )
-    return losses
 
 
 def write(path: Path, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Path:
@@ -107,11 +39,13 @@ def write(path: Path, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarr
             )
     text = json.dumps({**manifest, "checksum": _digest(json.dumps(manifest), arrays)})
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    with _one_sentence(path):
+    with one_sentence(path):
         try:
             with open(partial, "wb") as file:
                 parts: dict[str, Any] = {"manifest": np.array(text), **arrays}
                 np.savez_compressed(file, **parts)
+                file.flush()
+                os.fsync(file.fileno())  # a name must not survive a crash of the machine without its content
             publish(partial, path)
         finally:
             with suppress(OSError):  # such as no folder at all, which was said already
@@ -156,7 +90,7 @@ def _digest(manifest: str, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def publish(partial: Path, path: Path) -> None:
-    """Gives a complete file its final name, unless a file of that name is there by now.
+    """Gives a complete file its final name, which lasts, unless a file of that name is there by now.
 
     Raises:
       FileExistsError: it is.
@@ -174,6 +108,17 @@ def publish(partial: Path, path: Path) -> None:
         raise FileExistsError(
             f"expected a new file, got {path}, which exists; remove it or choose another name"
         ) from None
+    flush_folder(path.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """Makes the names in a folder last through a crash of the machine, where the file system can."""
+    with suppress(OSError):  # Windows opens no folders
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
 
 
 @contextmanager
@@ -188,14 +133,14 @@ def new_folder(path: str | Path) -> Iterator[Path]:
       FileExistsError: there is something of this name.
       OSError: it cannot be written.
     """
-    path = _as_path(path)
+    path = as_path(path)
     _refuse_existing(path)
-    with _one_sentence(path):
+    with one_sentence(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{path.name[:100]}-", dir=path.parent))
     try:
         yield partial
-        with _one_sentence(path):
+        with one_sentence(path):
             partial.chmod(0o755)
             partial.rename(path)
     except BaseException:
@@ -216,9 +161,9 @@ def claim_folder(path: str | Path) -> Path:
       FileExistsError: there is something of this name.
       OSError: it cannot be made, or not be written to.
     """
-    path = _as_path(path)
+    path = as_path(path)
     _refuse_existing(path)
-    with _one_sentence(path):
+    with one_sentence(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             path.mkdir()
@@ -226,7 +171,7 @@ def claim_folder(path: str | Path) -> Path:
             _refuse_existing(path)
             raise
     try:
-        with _one_sentence(path):
+        with one_sentence(path):
             probe = path / "probe"
             probe.write_bytes(b"\0" * _PROBE_BYTES)
             probe.unlink()
@@ -241,7 +186,7 @@ def _refuse_existing(path: Path) -> None:
         raise FileExistsError(f"expected a new folder for the results, got {path}, which exists; choose another")
 
 
-def _as_path(path: Any) -> Path:
+def as_path(path: Any) -> Path:
     """The path of a file or folder; TypeError or ValueError for what is none."""
     require_kind("the path of a file or folder", path, (str, os.PathLike), "give it as text or as a pathlib.Path")
     if "\0" in str(path):
@@ -250,7 +195,7 @@ def _as_path(path: Any) -> Path:
 
 
 @contextmanager
-def _one_sentence(path: Path) -> Iterator[None]:
+def one_sentence(path: Path) -> Iterator[None]:
     """Says in one sentence why a file or folder cannot be written."""
     try:
         yield
@@ -262,69 +207,6 @@ def _one_sentence(path: Path) -> Iterator[None]:
             f"expected a place that can be written, got {name} ({error.strerror or error}); make its folder, free "
             "space, or choose another place"
         ) from None
-
-
-def _losses(texts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Losses:
-    """Losses of what was read, their parts as they came."""
-    groups = {
-        kind: {name.removeprefix(kind): value for name, value in arrays.items() if name.startswith(kind)}
-        for kind in ("info/", "label/", "case/")
-    }
-    return Losses(
-        arrays["test_mean"],
-        arrays["train_mean"],
-        Plan(arrays["train"], arrays["test"], texts["scheme"], groups["label/"], groups["case/"]),
-        texts["learner"],
-        texts["loss"],
-        arrays["failure"],
-        tuple(texts["reasons"]),
-        arrays.get("values"),
-        groups["info/"],
-        texts["dropped"],
-        arrays.get("predictions"),
-    )
-
-
-def _trouble(losses: Losses) -> str:
-    """What does not fit together in losses [*Q, R] that were read, in words; empty if all does."""
-    try:
-        plan = losses.plan.checked()
-    except ValueError:
-        return "the plan is no plan"
-    words = (losses.learner, losses.loss, *losses.reasons)
-    if not all(isinstance(word, str) for word in words) or type(losses.dropped) is not int or losses.dropped < 0:
-        return "the learner, its loss, the reasons or the number of rows left out are none"
-    rows = losses.test_mean.shape
-    if len(rows) not in (1, 2) or rows[-1] != plan.resamples or (plan.sets and rows != plan.train.shape[:-1]):
-        return f"there are losses of {list(rows)} rows for a plan {list(plan.train.shape)}"
-    shapes = {
-        "test_mean": (losses.test_mean, rows),
-        "train_mean": (losses.train_mean, rows),
-        "failure": (losses.failure, rows),
-        "values": (losses.values, (*rows, plan.n)),
-    }
-    if losses.predictions is not None:
-        shapes["predictions"] = losses.predictions, (*rows, plan.n, *losses.predictions.shape[-1:])
-    for name, (array, shape) in shapes.items():
-        kind = np.uint8 if name == "failure" else np.floating
-        if array is not None and (array.shape != shape or not np.issubdtype(array.dtype, kind)):
-            return f"{name} are {array.dtype} {list(array.shape)}, not {kind.__name__} {list(shape)}"
-    for name, array in losses.info.items():
-        if array.shape[: len(rows)] != rows:
-            return f"info of {name!r} is {list(array.shape)}, not of {list(rows)} rows"
-    return _wrong_numbers(losses)
-
-
-def _wrong_numbers(losses: Losses) -> str:
-    """What numbers of losses [*Q, R] cannot be, in words; empty if all can."""
-    if losses.failure.max() > len(losses.reasons):
-        return f"a row failed for reason {losses.failure.max()} of {len(losses.reasons)}"
-    good = ~losses.failed
-    if not np.isfinite(losses.test_mean[good]).all() or np.isinf(losses.train_mean[good]).any():
-        return "the loss of a row that went well is not finite"
-    if losses.values is not None and not np.isfinite(losses.values[good[..., None] & (losses.test > 0)]).all():
-        return "the loss of a test case of a row that went well is not finite"
-    return ""
 
 
 def checksum(data: Data) -> str:

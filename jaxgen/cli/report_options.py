@@ -1,0 +1,25 @@
+"""The options of the command `jaxgen report`."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+_EPILOG = """examples:
+  jaxgen assess --learner network --resamples 100000 --store long
+      a long run, of which every part is kept in the folder `long`
+  jaxgen report long
+      while it goes on, or after it was stopped: what is known so far, and how long the rest takes"""
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command `report` to those of a parser."""
+    report = commands.add_parser(
+        "report",
+        help="say how far the runs in a folder are, and what they show so far",
+        description="Says of every run that a folder keeps how far it is, what it shows so far, and how long the rest "
+        "takes on one machine. It may be asked while the run goes on.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    report.add_argument("folder", metavar="DIR", type=Path, help="what a run got as its store")
+    report.set_defaults(do="jaxgen.cli.report:do_report")

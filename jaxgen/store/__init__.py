@@ -1,0 +1,20 @@
+"""Runs and losses on disk: complete or not there, and checked when they are read."""
+
+from jaxgen.store.files import checksum, claim_folder, new_folder, publish, read, write
+from jaxgen.store.losses import load, save
+from jaxgen.store.runs import State, StoredRun, begin, open
+
+__all__ = [
+    "State",
+    "StoredRun",
+    "begin",
+    "checksum",
+    "claim_folder",
+    "load",
+    "new_folder",
+    "open",
+    "publish",
+    "read",
+    "save",
+    "write",
+]
