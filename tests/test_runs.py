@@ -3,12 +3,14 @@
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import jax
@@ -331,6 +333,25 @@ def test_two_processes_do_not_work_at_one_run(tmp_path):
     ):
         assess(*ask, store=tmp_path)
     same(whole, assess(*ask, store=tmp_path))
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_run_that_another_process_begins_at_the_same_time_is_joined(empty, tmp_path, monkeypatch):
+    original, place = store.runs.new_folder, tmp_path / "run"
+    if empty:
+        place.mkdir()
+
+    @contextmanager
+    def late(path):
+        with original(path) as new:
+            yield new
+            with original(path) as earlier:
+                shutil.copytree(new, earlier, dirs_exist_ok=True)
+
+    monkeypatch.setattr(store.runs, "new_folder", late)
+    whole = assess(KEY, learn.LeastSquares(), problem(), splits(), store=place)
+    same(whole, store.open(place).losses())
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path):
@@ -676,3 +697,36 @@ def test_assess_keeps_its_parts_and_goes_on(tmp_path, monkeypatch, capsys):
     assert main(["report", "kept"]) == 0
     assert capsys.readouterr().out.count("done: 1 of 1 parts, 20 of 20 trainings") == 2
     assert json.loads((tmp_path / "kept" / "1" / "run.json").read_text())["heading"]["learner"] == "LeastSquares()"
+
+
+# Doors and progress
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ({"store": 3}, TypeError, "expected the path of a file or folder"),
+        ({"store": "a\0b"}, ValueError, "leave out the zero byte"),
+        ({"part": 0}, ValueError, "expected the trainings of a part"),
+        ({"part": 2.5}, (TypeError, ValueError), "expected the trainings of a part"),
+        ({"part": "ten"}, (TypeError, ValueError), "expected the trainings of a part"),
+        ({"standard_error": 0}, ValueError, "expected the standard error to stop at"),
+        ({"standard_error": float("nan")}, ValueError, "expected the standard error to stop at"),
+        ({"standard_error": "small"}, (TypeError, ValueError), "expected the standard error to stop at"),
+    ],
+    ids=repr,
+)
+def test_ordinary_mistakes_get_one_sentence(given, error, words):
+    with pytest.raises(error, match=words):
+        assess(KEY, learn.Mean(), problem(), splits(), **given)
+
+
+def test_a_log_file_gets_lines(monkeypatch, capsys):
+    monkeypatch.setattr(assessment, "_LINE_SECONDS", 0)
+    bar = assessment.tqdm
+    monkeypatch.setattr(assessment, "tqdm", lambda **settings: bar(**settings | {"delay": 0}))
+    assess(KEY, learn.Mean(), problem(), splits(), part=10, progress=True)
+    text = capsys.readouterr().err
+    assert "\r" not in text
+    assert len([line for line in text.splitlines() if line.startswith("Mean(): ")]) >= 3
+    assert "30/30" in text.splitlines()[-1]

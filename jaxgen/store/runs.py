@@ -273,10 +273,15 @@ def begin(folder: str | os.PathLike, asked: Asked, heading: Heading, plan: Plan,
             raise ValueError(
                 f"expected a new folder, or one with a run, got {path}, which holds other things; choose another"
             )
-        if empty:
-            path.rmdir()  # takes its name again when complete
-        with suppress(FileExistsError), new_folder(path) as new:  # another process may have made it
-            _write_run(new, asked, heading, plan, parts)
+        try:
+            if empty:
+                with one_sentence(path):
+                    path.rmdir()  # takes its name again when complete
+            with new_folder(path) as new:
+                _write_run(new, asked, heading, plan, parts)
+        except OSError:
+            if not (path / "run.json").exists():  # else another process has made it meanwhile
+                raise
     run = open(path)
     _refuse_other(run, asked)
     return run
