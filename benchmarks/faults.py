@@ -1,6 +1,6 @@
 """Kills, full disks and damaged files: whether a run in parts ends with the losses of one that nothing happened to.
 
-    python benchmarks/faults.py             50 kills -9 at random moments of each kind of process, and every damage
+    python benchmarks/faults.py             100 kills -9 at random moments, 25 of each kind of process, and every damage
     python benchmarks/faults.py --kills 5   fewer; writes nothing
 
 Writes results/faults.txt. Needs `jaxgen[dask]`; the small file system needs the right to mount one.
@@ -111,12 +111,14 @@ def of_a_worker_of_dask(kept: Kept, kills: int, random) -> None:
         stop = threading.Event()
 
         def kill():
-            while kept.kills < kills and not stop.wait(random.uniform(0.5, 2.5)):
-                worker = workers.workers[random.choice(list(workers.workers))]
-                if worker.pid is not None:
+            while kept.kills < kills and not stop.wait(random.uniform(0, 1)):
+                if len(client.nthreads()) == 2:  # a worker killed before it is up is not started again by Dask
+                    worker = workers.workers[random.choice(list(workers.workers))]
                     os.kill(worker.pid, signal.SIGKILL)
                     kept.kills += 1
                     kept.look()
+                    while len(client.nthreads()) == 2 and not stop.wait(0.01):
+                        pass
 
         killer = threading.Thread(target=kill, daemon=True)
         killer.start()
@@ -270,7 +272,7 @@ def on_a_full_disk(folder: Path, whole: jg.Losses) -> str:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=50, help="of each kind of process (default: 50)")
+    parser.add_argument("--kills", type=int, default=25, help="of each kind of process (default: 25)")
     chosen = parser.parse_args()
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
