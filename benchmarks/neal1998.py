@@ -2,21 +2,26 @@
 tasks, and what he says of them.
 
     python benchmarks/neal1998.py                   the three families as jaxgen.simulate makes them, with 8 and 32
-    inputs, five sizes each python benchmarks/neal1998.py --real FOLDER     DELVE's own data instead, as far as FOLDER
-    has them: kin-8nm.npz, ... with arrays X and y
+    inputs, five sizes each
+    python benchmarks/neal1998.py --real FOLDER     DELVE's own data instead, as far as FOLDER has them: kin-8nm.npz,
+    ... with arrays X and y
+    python benchmarks/neal1998.py --mc              the Bayesian methods, with a third of the passes that Neal's had;
+    --passes 60000 is the whole
 
 prints the losses, the times and a table of claims, and writes to benchmarks/results/: neal1998.txt, the losses and
-p-values of all pairs as CSV, and a figure for each data set (with --real, neal1998_real.txt only). The archive of all
-predictions stays in jaxgen-runs/, and what it has is not run again; times are those of a first run, compilation
-included.
+p-values of all pairs as CSV, and a figure for each data set (with --real, neal1998_real.txt only; with --mc,
+neal1998_mc.txt, which says how many runs had not converged). The archive of all predictions stays in jaxgen-runs/, and
+what it has is not run again; times are those of a first run, compilation included.
 """
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import jax
 import matplotlib.pyplot as plt
+import neal1998_mc_claims as mc
 import numpy as np
 from neal1998_claims import claims
 from speed import machine
@@ -111,11 +116,83 @@ def losses(found):
             yield f"{task.size:>16}  " + "".join(f"{f'{loss:.3f} ({error:.3f})':>18}" for loss, error in relative)
 
 
+def bayesian(name, passes):
+    """A Bayesian method with another budget than Neal's 60,000 passes; mlp-mc-1 and -3b have more, in proportion."""
+    learner = delve.METHODS[name].learner
+    budget = learner.base.passes * passes // 60_000
+    return delve.Method(name, replace(learner, base=replace(learner.base, passes=budget)))
+
+
+def run_bayesian(archive, prototasks, passes):
+    """The methods that the claims are about, each on the tasks where it is asked for; returns its comparisons, one a
+    task.
+    """
+    kin = [one for one in prototasks if one.name.startswith("kin")]
+    longer = [one for one in prototasks if one.name.startswith(("pumadyn-32", "bank-8"))]
+    large, every = (512, 1024), None
+    plan = (
+        ("mlp-bgd-2", prototasks, every),
+        ("lin-1", prototasks, every),
+        ("mlp-bgd-1", kin, every),
+        ("mlp-bgd-3", kin, every),
+        ("mlp-ese-1", kin, large),
+        *((f"mlp-mc-{number}", prototasks, every) for number in (2, 3, 4)),
+        ("mlp-mc-1", kin, large),
+        ("mlp-mc-3b", longer, every),
+    )
+    for name, where, sizes in plan:
+        method = bayesian(name, passes) if name.startswith("mlp-mc") else delve.METHODS[name]
+        delve.run(archive, where, [method], sizes, progress=False, say=lambda line: print(line, flush=True))
+    return [delve.compared(archive, one.name, None, (size,)) for one in prototasks for size in one.sizes]
+
+
+def losses_in_groups(found):
+    """The lines of `losses` of comparisons of one task each, with a heading where data or methods change."""
+    last = ""
+    for one in found:
+        _, heading, line = losses([one])
+        yield from [line] if heading == last else [heading, line]
+        last = heading
+
+
+def report_bayesian(passes):
+    """The file of results of the Bayesian methods."""
+    prototasks = simulated()
+    archive = delve.Archive.open(RUNS / f"neal1998_mc_{passes}", create=True)
+    found = run_bayesian(archive, prototasks, passes)
+    names = (*mc.BAYESIAN, "mlp-mc-3b")
+    kept = {name: bayesian(name, passes).learner.base.trajectories[3] for name in names}
+    lines = [
+        machine(),
+        f"seed 0; cases: {prototasks[0].origin}; and so for the other families, and with 32 inputs",
+        "",
+        f"BUDGET: {passes} passes a run, {passes / 60_000:.0%} of the 60,000 that Neal's methods had by his time; "
+        f"mlp-mc-1 has {2 * passes}, mlp-mc-3b {3 * passes}.",
+        "mlp-mc-1 and mlp-ese-1 ran on kin with 512 and 1024 cases only, mlp-bgd-1 and -3 on kin only, mlp-mc-3b on "
+        "pumadyn-32nm and bank-8nm-like only.",
+        "",
+        *mc.convergence(archive, found, kept),
+        "",
+        *mc.claims(archive, found),
+        "",
+        "Standardised squared loss (standard error)",
+        *losses_in_groups(found),
+    ]
+    text = "\n".join(lines) + "\n"
+    print(text, end="")
+    (RESULTS / "neal1998_mc.txt").write_text(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--real", type=Path, metavar="FOLDER")
+    parser.add_argument("--mc", action="store_true")
+    parser.add_argument("--passes", type=int, default=20_000)
     options = parser.parse_args()
     jax.config.update("jax_enable_compilation_cache", False)  # all compilation counts
+    if options.mc:
+        report_bayesian(options.passes)
+        return
     name = "neal1998_real" if options.real else "neal1998"
     prototasks = real(options.real) if options.real else simulated()
     archive = run(delve.Archive.open(RUNS / name, create=True), prototasks)

@@ -80,46 +80,50 @@ def claims(archive, found):
         "Data whose names end in -like are not of DELVE's own simulator: "
         "its claims on kin-32nm and bank-32nm may hold there and not here."
     )
+    yield from listed(rows)
+
+
+def listed(rows):
+    """Lines of rows, which are numbered."""
     for number, row in enumerate(rows, 1):
         yield f"{number:3}. {row.agrees:9}{row.claim}"
         yield from textwrap.wrap(row.evidence, 150, initial_indent=" " * 14, subsequent_indent=" " * 14)
         yield f"{'':14}p: {row.p}"
 
 
-def _range(values, form="{:.2f}"):
+def ranged(values, form="{:.2f}"):
     low, high = min(values), max(values)
     return form.format(low) if form.format(low) == form.format(high) else f"{form.format(low)} to {form.format(high)}"
 
 
-def _said(condition, partly=False):
+def said(condition, partly=False):
     return "yes" if condition else "in part" if partly else "NO"
 
 
-def _p(values):
-    return _range(values, "{:.2g}")
+def p_ranged(values):
+    return ranged(values, "{:.2g}")
 
 
-def _sizes(keys, which):
+def tasks_named(keys, which):
     return (
         ", ".join(f"{family}-{inputs} n={size}" for (family, inputs, size), yes in zip(keys, which, strict=True) if yes)
         or "none"
     )
 
 
-def _better_everywhere(tasks, keys, a, b, claim, much=1.0):
+def better_everywhere(tasks, keys, a, b, claim, much=1.0):
     """A row: a has the smaller loss than b in all of these tasks, by this factor at least."""
     ratios, p = tasks.better(keys, a, b)
     good, sure = (ratios < 1).sum(), ((ratios < 1) & (p <= LEVEL)).sum()
     evidence = (
         f"{a} has the smaller loss in {good} of {len(keys)} tasks, in {sure} of them with p <= "
-        f"{LEVEL}; ratio {_range(ratios)}"
+        f"{LEVEL}; ratio {ranged(ratios)}"
     )
     contrary = (ratios > 1) & (p <= LEVEL)
     if good < len(keys):
-        evidence += (
-            f"; not in: {_sizes(keys, ratios >= 1)}; the contrary with p <= {LEVEL} in: {_sizes(keys, contrary)}"
-        )
-    yield Row(claim, evidence, _p(p), _said((ratios < much).all() and sure > 0, good > len(keys) / 2))
+        evidence += f"; not in: {tasks_named(keys, ratios >= 1)}"
+        evidence += f"; the contrary with p <= {LEVEL} in: {tasks_named(keys, contrary)}"
+    yield Row(claim, evidence, p_ranged(p), said((ratios < much).all() and sure > 0, good > len(keys) / 2))
 
 
 def _heart(tasks):
@@ -127,8 +131,8 @@ def _heart(tasks):
     ratios, p = tasks.better(keys, "mlp-bgd-2", "mlp-bgd-1")
     worse = ratios > 1
     evidence = (
-        f"it has the larger loss in {worse.sum()} of {len(keys)} tasks ({_sizes(keys, worse)}), with "
-        f"p <= {LEVEL} in: {_sizes(keys, worse & (p <= LEVEL))}; ratio {_range(ratios)}"
+        f"it has the larger loss in {worse.sum()} of {len(keys)} tasks ({tasks_named(keys, worse)}), with "
+        f"p <= {LEVEL} in: {tasks_named(keys, worse & (p <= LEVEL))}; ratio {ranged(ratios)}"
     )
     smallest = (
         f"{p[worse].min():.2g} the smallest of those, {min(1, p[worse].min() * len(p)):.2g} times {len(p)} tasks"
@@ -139,11 +143,11 @@ def _heart(tasks):
         "mlp-bgd-2 is never significantly worse than mlp-bgd-1",
         evidence,
         smallest,
-        _said(not (worse & (p <= LEVEL)).any()),
+        said(not (worse & (p <= LEVEL)).any()),
     )
     keys = tasks.of("pumadyn", 32, (128, 256))
     if keys:
-        yield from _better_everywhere(
+        yield from better_everywhere(
             tasks,
             keys,
             "mlp-bgd-2",
@@ -160,7 +164,7 @@ def _kin(tasks):
     ):
         keys = tasks.of("kin", inputs)
         if keys:
-            yield from _better_everywhere(tasks, keys, "mlp-bgd-1", "mlp-bgd-3", claim, 0.8 if inputs == 8 else 1.0)
+            yield from better_everywhere(tasks, keys, "mlp-bgd-1", "mlp-bgd-3", claim, 0.8 if inputs == 8 else 1.0)
     keys = tasks.of("kin")
     if keys:
         pairs = [("mlp-ese-1", "mlp-bgd-1"), ("mlp-ese-1", "mlp-bgd-2"), ("mlp-bgd-1", "mlp-bgd-2")]
@@ -169,20 +173,20 @@ def _kin(tasks):
         )
         p = np.concatenate([tasks.better(keys, *pair)[1] for pair in pairs])
         evidence = "largest ratio of two of them " + ", ".join(
-            f"{a[4:]}/{b[4:]} {r.max():.2f} ({_sizes(keys, r == r.max())})"
+            f"{a[4:]}/{b[4:]} {r.max():.2f} ({tasks_named(keys, r == r.max())})"
             for (a, b), r in zip(pairs, ratios, strict=True)
         )
         yield Row(
             "kin: no large differences among mlp-ese-1, mlp-bgd-1 and mlp-bgd-2",
             evidence,
-            _p(p),
-            _said(ratios.max() < 1.25, (ratios < 1.25).mean() > 0.7),
+            p_ranged(p),
+            said(ratios.max() < 1.25, (ratios < 1.25).mean() > 0.7),
         )
         ratios, p = tasks.better(keys, "mlp-bgd-2", "mlp-bgd-1")
         sure = p <= LEVEL
         evidence = (
             f"mlp-bgd-2 has the smaller loss in {(ratios < 1).sum()} of {len(keys)} tasks, ratio "
-            f"{_range(ratios)}; p <= {LEVEL} in: {_sizes(keys, sure)}"
+            f"{ranged(ratios)}; p <= {LEVEL} in: {tasks_named(keys, sure)}"
         )
         if not tasks.of("kin", 32):
             evidence += "; 32 inputs are not at hand"
@@ -192,16 +196,16 @@ def _kin(tasks):
         yield Row(
             "kin: mlp-bgd-2 is a bit better than mlp-bgd-1, significantly only with 32 inputs and 1024 cases",
             evidence,
-            _p(p),
-            _said(right, (ratios < 1).mean() > 0.5),
+            p_ranged(p),
+            said(right, (ratios < 1).mean() > 0.5),
         )
 
 
 def _pumadyn(tasks):
-    yield from _better_everywhere(
+    yield from better_everywhere(
         tasks, tasks.of("pumadyn"), "mlp-bgd-2", "mlp-bgd-1", "pumadyn: mlp-bgd-2 beats mlp-bgd-1 everywhere"
     )
-    yield from _better_everywhere(
+    yield from better_everywhere(
         tasks,
         tasks.of("pumadyn", 8, (64, 128)),
         "mlp-bgd-3",
@@ -210,29 +214,29 @@ def _pumadyn(tasks):
     )
     keys = tasks.of("pumadyn", 32)
     if keys:
-        yield from _better_everywhere(
+        yield from better_everywhere(
             tasks, keys, "mlp-bgd-1", "mlp-bgd-3", "pumadyn, 32 inputs: mlp-bgd-3 is very bad (against mlp-bgd-1)"
         )
-        yield from _better_everywhere(
+        yield from better_everywhere(
             tasks, keys, "mlp-bgd-2", "mlp-bgd-3", "pumadyn, 32 inputs: mlp-bgd-3 is very bad (against mlp-bgd-2)", 0.8
         )
     keys = tasks.of("pumadyn")
     ratios, p = tasks.better(keys, "mlp-ese-1", "mlp-bgd-1")
     evidence = (
-        f"ratio to mlp-bgd-1 {_range(ratios)}; above 1.25 in: {_sizes(keys, ratios > 1.25)}; "
-        f"below 0.8 in: {_sizes(keys, ratios < 0.8)}"
+        f"ratio to mlp-bgd-1 {ranged(ratios)}; above 1.25 in: {tasks_named(keys, ratios > 1.25)}; "
+        f"below 0.8 in: {tasks_named(keys, ratios < 0.8)}"
     )
     yield Row(
         "pumadyn: mlp-ese-1 is much worse than mlp-bgd-1 and -2 on some tasks, never much better",
         evidence,
-        _p(p),
-        _said((ratios > 1.25).any() and not (ratios < 0.8).any(), (ratios > 1.25).any()),
+        p_ranged(p),
+        said((ratios > 1.25).any() and not (ratios < 0.8).any(), (ratios > 1.25).any()),
     )
 
 
 def _bank(tasks):
     keys = tasks.of("bank")
-    yield from _better_everywhere(
+    yield from better_everywhere(
         tasks, keys, "mlp-bgd-2", "mlp-bgd-1", "bank: mlp-bgd-2 is consistently a bit better than mlp-bgd-1"
     )
     for other in ("mlp-ese-1", "mlp-bgd-3"):
@@ -243,20 +247,20 @@ def _bank(tasks):
         sure = ((ratios < 1) & (p <= LEVEL)).sum()
         evidence = (
             f"one of them against {other}: smaller loss in {(ratios < 1).sum()} of {len(ratios)} "
-            f"comparisons, {sure} with p <= {LEVEL}; ratio {_range(ratios)}, median "
+            f"comparisons, {sure} with p <= {LEVEL}; ratio {ranged(ratios)}, median "
             f"{np.median(ratios):.2f}"
         )
         yield Row(
             f"bank: mlp-bgd-1 and -2 are usually much better than {other}",
             evidence,
-            _p(p),
-            _said(np.median(ratios) < 0.8, (ratios < 1).mean() > 0.5),
+            p_ranged(p),
+            said(np.median(ratios) < 0.8, (ratios < 1).mean() > 0.5),
         )
 
 
 def _ensemble(tasks):
     keys = tasks.of()
-    yield from _better_everywhere(tasks, keys, "mlp-bgd-2", "mlp-bgd-2b", "the ensemble of four beats its first member")
+    yield from better_everywhere(tasks, keys, "mlp-bgd-2", "mlp-bgd-2b", "the ensemble of four beats its first member")
     sets = sorted({key[:2] for key in keys})
     few, many = (np.array([tasks.gain((*one, size), "mlp-bgd-2", "mlp-bgd-2b") for one in sets]) for size in (64, 1024))
     sizes = sorted({key[2] for key in keys})
@@ -273,7 +277,7 @@ def _ensemble(tasks):
         "the ensemble gains most with few cases",
         evidence,
         f"{p:.2g}, paired t-test of the differences of n=64 against n=1024 on {len(sets)} data sets",
-        _said(few.mean() > many.mean() and p <= LEVEL, few.mean() > many.mean()),
+        said(few.mean() > many.mean() and p <= LEVEL, few.mean() > many.mean()),
     )
 
 
@@ -303,7 +307,7 @@ def _iterations(archive, found):
         "mlp-bgd-1 and -2 often choose quite early iterations, in several instances the first",
         f"{early}, of {len(every['mlp-bgd-1'])} networks each",
         f"- (95 % limit of the share of first iterations from {low:.1%})",
-        _said(some, True),
+        said(some, True),
     )
     last = {method: np.mean(every[method] == 20_000) for method in by}
     names = sorted({one.prototask for one in found})
@@ -321,8 +325,8 @@ def _iterations(archive, found):
     yield Row(
         "the last iteration is rarely chosen by mlp-bgd-1 and -2, much more often by mlp-bgd-3",
         evidence,
-        f"{_p(p)}, paired t-tests on {len(names)} data sets",
-        _said(more and max(last["mlp-bgd-1"], last["mlp-bgd-2"]) < 0.1, more),
+        f"{p_ranged(p)}, paired t-tests on {len(names)} data sets",
+        said(more and max(last["mlp-bgd-1"], last["mlp-bgd-2"]) < 0.1, more),
     )
 
 
@@ -356,12 +360,12 @@ def _relevance(archive, found):
         evidence = (
             "size of the weights that read an input, root mean square over the networks: "
             + "; ".join(seen)
-            + f"; share of theta5 and tau4 in all squared weights {_range(shares, '{:.0%}')}"
+            + f"; share of theta5 and tau4 in all squared weights {ranged(shares, '{:.0%}')}"
         )
         yield Row(
             "pumadyn-32nm: the inputs that mlp-bgd-2 finds relevant are theta5 and tau4 (from 128 cases "
             "on; 64 do not tell theta5)",
             evidence,
-            f"{_p(p[1:])} from n=128, {p[0]:.2g} at n=64, binomial: one pair in 496 by chance",
-            _said(all(found_both[1:]) and max(p[1:]) <= LEVEL, found_both[-1]),
+            f"{p_ranged(p[1:])} from n=128, {p[0]:.2g} at n=64, binomial: one pair in 496 by chance",
+            said(all(found_both[1:]) and max(p[1:]) <= LEVEL, found_both[-1]),
         )

@@ -26,6 +26,7 @@ def test_notebook_stands_with_its_outputs(path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # many programs are compiled
 @every_notebook
 def test_notebook_runs(path, tmp_path):
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-from .bayes import Bayes, Mixture, Prior, Width
+from .bayes import Bayes, Draws, Mixture, Prior, Width, posterior_draws
 from .linear import Freedom, Learner, LeastSquares, LinearFit, Mean
 from .logistic import Logistic, LogisticFit
 from .neighbours import Neighbours, NeighboursFit
@@ -16,6 +16,7 @@ __all__ = [
     "Bayes",
     "Conjugate",
     "Descent",
+    "Draws",
     "EarlyStopped",
     "Ensemble",
     "Freedom",
@@ -41,4 +42,5 @@ __all__ = [
     "Width",
     "check",
     "from_text",
+    "posterior_draws",
 ]
