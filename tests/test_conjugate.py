@@ -10,7 +10,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from scipy.optimize import minimize
 
-from jaxgen import Data, assess, datasets, learn, resample
+from jaxgen import Data, assess, datasets, learn, resample, simulate
 from jaxgen.delve import ese_hidden, mlp_ese_1
 from jaxgen.learn import MLP, EarlyStopped, Ensemble, LeastSquares, Normalised, PerTask
 from jaxgen.learn.network.conjugate import Conjugate
@@ -172,11 +172,24 @@ def test_the_energy_decreases_until_rounding(dtype):
         learner = Conjugate(MLP(hidden=(5,)), steps=200, checkpoints=200, objective=objective)
         path = fit(learner, x, y, method="path")
         energy = energies(learner, path, x, y)
-        # 4 units of the last place are what the search takes for rounding, and as many again are lost when the energy
-        # is summed anew
-        assert np.all(np.diff(energy) <= 8 * np.finfo(dtype).eps * energy[:-1])
+        # 4 units of the last place, or the root of the number of cases, are what the search takes for rounding, and as
+        # many again are lost when the energy is summed anew
+        units = 2 * max(4, np.sqrt(len(x)))
+        assert np.all(np.diff(energy) <= units * np.finfo(dtype).eps * energy[:-1])
         assert np.all(np.diff(energy)[:20] < 0)
         assert energy[-1] < 0.5 * energy[0]
+
+
+@pytest.mark.slow
+def test_networks_leave_the_plateau_around_the_best_linear_one():
+    """In single precision, with so many cases that rounding in the sum of their losses exceeds what an iteration on the
+    plateau gains: in double precision the losses are .12 to .13 of the variance, and .3 and more where networks stay.
+    """
+    data = simulate.kin(jax.random.key(0), 2048, inputs=8).data
+    train = np.arange(2048) < 1024
+    plan = resample.from_weights(np.tile(train, (4, 1)), np.tile(~train, (4, 1)))
+    losses = assess(jax.random.key(1), mlp_ese_1(1024, 8), data, plan)
+    assert np.all(losses.g < 0.2 * data.y.var())
 
 
 def test_fit_is_the_end_of_the_path_wherever_it_is_saved(dtype):

@@ -25,7 +25,11 @@ _MOST_TRIED = 20
 """Steps that one line search tries before it takes the best of them (Rasmussen 1996)."""
 
 _ROUNDING = 4
-"""Energies that differ by as many units of the last place are the same."""
+"""Energies that differ by as many units of the last place are the same, or by as many as the root of the number of
+cases: so far a sum of their losses may be off, depending on the machine and on how XLA adds. With fewer, a search on
+the plateau around the best linear network takes rounding for a rise, and the network stays there for ever (seen in
+single precision with 683 cases).
+"""
 
 _NOTHING = 8
 """Gradients of sums of squares are rounding when they promise a decrease of E by less than (as many units of the last
@@ -46,6 +50,22 @@ class _Point(NamedTuple):
     step: Scalar
     energy: Scalar
     slope: Scalar
+
+
+class _Search(NamedTuple):
+    """What line searches go by.
+
+    Attributes:
+      curvature: as of `Conjugate`.
+      units: energies that differ by as many units of the last place are the same, [].
+    """
+
+    curvature: float
+    units: Scalar
+
+    def rounding(self, origin: _Point) -> Scalar:
+        """Difference below which two energies of a line search are the same."""
+        return self.units * jnp.finfo(origin.energy.dtype).eps * jnp.abs(origin.energy)
 
 
 class _State(NamedTuple):
@@ -115,12 +135,13 @@ class Conjugate(Iterative):
         cases, random = prepare(x, y, w), self.init(key, x, y)
         params, restored = ravel_pytree(random if start is None else start)
         measured = jax.value_and_grad(lambda params: self.energy(restored(params), cases))
+        search = _Search(self.curvature, jnp.maximum(_ROUNDING, jnp.sqrt(jnp.sum(cases.w))))
 
         def advance(state: _State, since: Any, upto: Any) -> _State:
             def unfinished(state):
                 return in_any_row(~state.stopped & (state.iteration < upto))
 
-            return lax.while_loop(unfinished, lambda state: _after_trial(state, measured, upto, self.curvature), state)
+            return lax.while_loop(unfinished, lambda state: _after_trial(state, measured, upto, search), state)
 
         return Steps(
             _first(params, *measured(params)),
@@ -202,7 +223,7 @@ def _new_search(
 
 
 def _after_trial(
-    state: _State, measured: Callable[[Vector], tuple[Scalar, Vector]], upto: Any, curvature: float
+    state: _State, measured: Callable[[Vector], tuple[Scalar, Vector]], upto: Any, search: _Search
 ) -> _State:
     """The state after one evaluation, at the step that is tried.
 
@@ -212,12 +233,12 @@ def _after_trial(
     params = state.params + state.step * state.direction
     energy, gradient = measured(params)
     trial = _Point(state.step, energy, _dot(gradient, state.direction))
-    narrowed, wolfe = _narrowed(state, trial, curvature)
+    narrowed, wolfe = _narrowed(state, trial, search)
     accepted = wolfe | (state.tried >= _MOST_TRIED)
     lost = (
         ~accepted
         & (narrowed.tried >= _MOST_TRIED)
-        & (narrowed.low.energy >= state.origin.energy - _rounding(state.origin))
+        & (narrowed.low.energy >= state.origin.energy - search.rounding(state.origin))
     )
     promise = jnp.where(accepted, -trial.step * state.origin.slope, state.promise)
     idle = lost | (promise <= jnp.square(_NOTHING * jnp.finfo(energy.dtype).eps) * state.origin.energy)
@@ -236,19 +257,19 @@ def _after_trial(
     return _chosen(state.stopped | (ends & (state.iteration >= upto)), state, _chosen(ends, following, narrowed))
 
 
-def _narrowed(state: _State, trial: _Point, curvature: float) -> tuple[_State, Bool[Array, ""]]:
+def _narrowed(state: _State, trial: _Point, search: _Search) -> tuple[_State, Bool[Array, ""]]:
     """The search with its bracket enlarged or narrowed by a trial and its next step, and whether the trial satisfies
     Wolfe's conditions.
     """
     origin, low, high = state.origin, state.low, state.high
-    rounding = _rounding(origin)
+    rounding = search.rounding(origin)
     finite = jnp.isfinite(trial.energy) & jnp.isfinite(trial.slope)
     lower = (
         finite
         & (trial.energy <= origin.energy + _DECREASE * trial.step * origin.slope + rounding)
         & (trial.energy <= low.energy + rounding)
     )
-    wolfe = lower & (jnp.abs(trial.slope) <= -curvature * origin.slope)
+    wolfe = lower & (jnp.abs(trial.slope) <= -search.curvature * origin.slope)
     behind = (trial.slope >= 0) == (high.step > low.step)  # the minimum lies between low and the trial
     new_low = _chosen(lower, trial, low)
     new_high = _chosen(
@@ -293,11 +314,6 @@ def _minimum(a: _Point, b: _Point, rounding: Scalar) -> Scalar:
 def _chosen(condition: Bool[Array, ""], a: Any, b: Any) -> Any:
     """a where the condition holds, else b; trees of one structure."""
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), a, b)
-
-
-def _rounding(origin: _Point) -> Scalar:
-    """Difference below which two energies of a line search are the same."""
-    return _ROUNDING * jnp.finfo(origin.energy.dtype).eps * jnp.abs(origin.energy)
 
 
 def _dot(a: Vector, b: Vector) -> Scalar:
