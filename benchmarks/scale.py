@@ -33,8 +33,8 @@ def measured(**asked):
 
 
 def measure(asked):
-    """Runs what is asked; returns seconds, rows per second in the first, the middle and the last tenth of the parts, and
-    resident memory then, in MiB.
+    """Runs what is asked; returns seconds, rows per second in the first, the middle and the last tenth of the parts,
+    and resident memory then, in MiB.
     """
     import jax
     from processes import executor_of
