@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -43,7 +44,7 @@ faults.ask(sys.argv[1], Client(sys.argv[2]) if len(sys.argv) > 2 else None)
 """
 
 
-def ask(folder=None, executor=None, learner=LEARNER, **more):
+def ask(folder=None, executor=None, learner: Any = LEARNER, **more):
     """The run that all is about."""
     data = simulate.linear_ar(jax.random.key(0), None, n=60, d=5).data
     plan = resample.leave_out(jax.random.key(1), data.n, fraction=0.25, resamples=ROWS)
@@ -107,7 +108,8 @@ def of_a_worker_of_a_pool(kept: Kept, kills: int, random) -> None:
 
 def of_a_worker_of_dask(kept: Kept, kills: int, random) -> None:
     """Workers of a cluster are killed while one call goes on; Dask starts others and gives them the parts."""
-    with cluster() as workers, Client(workers) as client:
+    with cluster() as workers, Client(workers) as opened:
+        client: Any = opened
         stop = threading.Event()
 
         def kill():
@@ -135,9 +137,10 @@ def of_the_client_of_dask(kept: Kept, kills: int, random) -> None:
         killed_scripts(kept, kills, random, command)
 
 
-def cluster() -> LocalCluster:
+def cluster() -> Any:
     """Two workers as processes of this machine."""
-    return LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50)
+    settings: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    return LocalCluster(**settings, processes=True, silence_logs=50)
 
 
 def killed_scripts(kept: Kept, kills: int, random, command: list[str]) -> None:

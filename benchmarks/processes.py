@@ -4,6 +4,7 @@ import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 
 @contextmanager
@@ -19,8 +20,9 @@ def executor_of(asked):
     elif "dask" in asked:
         from distributed import Client, LocalCluster
 
-        settings = {"n_workers": asked["dask"], "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-        with LocalCluster(**settings, silence_logs=50) as cluster, Client(cluster) as client:
+        settings: dict[str, Any] = {"n_workers": asked["dask"], "threads_per_worker": 1, "dashboard_address": None}
+        with LocalCluster(**settings, processes=True, silence_logs=50) as cluster, Client(cluster) as opened:
+            client: Any = opened
             for core, worker in zip(cores, client.nthreads(), strict=False):
                 client.run(os.sched_setaffinity, 0, {core}, workers=[worker])
             yield client

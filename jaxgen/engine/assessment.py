@@ -218,17 +218,17 @@ def _here(
 
 
 def _elsewhere(
-    question: _Question, parts: Sequence[Part], kept: Any, advance: Callable[[int], Any]
+    question: _Question, parts: Sequence[Part], kept: storage.StoredRun | None, advance: Callable[[int], Any]
 ) -> Generator[tuple[Part, Arrays]]:
     """Parts in the order in which the executor ends them."""
     for part, answer in answers(question.executor, parts, lambda part: question.specification(part, kept)):
         advance(part.size)
-        if answer.arrays is None:  # the worker has written it
+        if answer.arrays is not None:
+            if kept is not None:
+                kept.publish(part, answer.arrays, answer.seconds)
+            yield part, answer.arrays
+        elif kept is not None:  # the worker has written it
             yield part, kept.read_part(part)
-            continue
-        if kept is not None:
-            kept.publish(part, answer.arrays, answer.seconds)
-        yield part, answer.arrays
 
 
 def _enough(done: Mapping[Part, Arrays], parts: Sequence[Part], question: _Question) -> list[Part]:
