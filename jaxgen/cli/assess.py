@@ -137,8 +137,8 @@ def _train(run: _Run, options: argparse.Namespace, results: Results) -> None:
     """Trains every learner and keeps its losses; one that raises something does not lose the others."""
     for number, learner in enumerate(run.learners, 1):
         try:
-            store = None if options.store is None else options.store / str(number)
-            losses = assess(_training_key(options), learner, run.data, run.plan, LOSSES[options.loss], store=store)
+            kept = {} if options.store is None else {"store": options.store / str(number)}
+            losses = assess(_training_key(options), learner, run.data, run.plan, LOSSES[options.loss], **kept)
         except Exception as trouble:
             complain(f"{learner}: {in_words(trouble)}")
             results.miss(repr(learner), in_words(trouble))
