@@ -383,7 +383,8 @@ def sweep():
             "program: 14.5 minutes of one core)"
         )
         table = archive.results()
-    yield f"{table['failed'].to_numpy().sum()} failed instances; mean squared loss, in units of the targets, and seconds"
+    failed = table["failed"].to_numpy().sum()
+    yield f"{failed} failed instances; mean squared loss, in units of the targets, and seconds"
     yield from table[["prototask", "size", "mean", "failed", "seconds"]].round(4).to_string(index=False).split("\n")
 
 
