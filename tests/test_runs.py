@@ -716,6 +716,7 @@ def test_assess_keeps_its_parts_and_goes_on(tmp_path, monkeypatch, capsys):
     ],
     ids=repr,
 )
+@pytest.mark.usefixtures("own_messages")
 def test_ordinary_mistakes_get_one_sentence(given, error, words):
     with pytest.raises(error, match=words):
         assess(KEY, learn.Mean(), problem(), splits(), **given)

@@ -50,7 +50,7 @@ def assess(
     store: str | os.PathLike | None = None,
     executor: Any = None,
     part: int | None = None,
-    standard_error: float | None = None,
+    standard_error: float | int | None = None,
 ) -> Losses:
     """Trains a learner on every resampled training set of a plan and returns the loss of every trained row.
 
@@ -132,7 +132,7 @@ class _Question(NamedTuple):
     heading: Heading
     devices: tuple[jax.Device, ...]
     executor: Any
-    standard_error: float | None
+    standard_error: float | int | None
 
     def specification(self, part: Part, kept: storage.StoredRun | None) -> Specification:
         """What another process needs for a part."""
@@ -163,7 +163,7 @@ def _check_executor(executor: Any, learner: Learner, loss: Loss, devices: Any) -
         )
 
 
-def _check_way(plan: Plan, data: Data, part: int | None, standard_error: float | None) -> None:
+def _check_way(plan: Plan, data: Data, part: int | None, standard_error: float | int | None) -> None:
     """Refuses parts and ends that make no sense."""
     if part is not None:
         require("the trainings of a part", part, 1, advice="leave it out for about a minute's work")

@@ -137,8 +137,8 @@ class Plan:
                     )
 
 
-def as_weights(name: str, values: Any) -> UInt8[np.ndarray, "*Q R N"]:
-    """Weights [*Q, R, N] as the package keeps them; ValueError unless they are whole numbers from 0 to 255, or True
+def as_weights(name: str, values: Any) -> UInt8[np.ndarray, "*R N"]:
+    """Weights [*R, N] as the package keeps them; ValueError unless they are whole numbers from 0 to 255, or True
     and False.
     """
     if np.ma.is_masked(values):
