@@ -279,6 +279,17 @@ def test_another_question_is_refused_with_the_line_that_differs(name, tmp_path):
     assess(**asked, store=tmp_path / "run")
 
 
+def test_labels_called_like_weights_hide_no_other_weights(tmp_path):
+    label = {"train": np.arange(30), "test": np.arange(30)}
+    one, other = (
+        resample.from_weights(splits().train[order], splits().test[order], labels=label)
+        for order in (slice(None), slice(None, None, -1))
+    )
+    assess(KEY, learn.Mean(), problem(), one, store=tmp_path / "run")
+    with pytest.raises(ValueError, match="got another weights of the plan"):
+        assess(KEY, learn.Mean(), problem(), other, store=tmp_path / "run")
+
+
 DAMAGE = {
     "truncated": lambda file: file.write_bytes(file.read_bytes()[:200]),
     "empty": lambda file: file.write_bytes(b""),

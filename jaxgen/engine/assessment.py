@@ -261,7 +261,8 @@ def _asked(question: _Question, job: Job) -> dict[str, Any]:
     """What must be the same for a run to go on, in the order in which it is compared."""
     digest = hashlib.sha256()
     plan = question.plan
-    for name, array in {"train": plan.train, "test": plan.test, **plan.labels, **plan.cases}.items():
+    named_arrays = [("train", plan.train), ("test", plan.test), *plan.labels.items(), *plan.cases.items()]
+    for name, array in named_arrays:  # a label may be called train, too
         digest.update(f"{name} {array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
     return {
         "learner": question.heading.learner,
