@@ -186,9 +186,7 @@ def _in_parts(
         advance(known.size)
     enough = _enough(done, parts, question)
     missing = [] if enough else [part for part in parts if part not in done]
-    todo = _here(question, missing, kept, advance)
-    if question.executor is not None:
-        todo = _elsewhere(question, missing, kept, advance)
+    todo = (_here if question.executor is None else _elsewhere)(question, missing, kept, advance)
     try:
         for part, arrays in todo:
             done[part] = arrays
