@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from jaxgen import resample
-from jaxgen.resample import drawing
 from jaxgen.types import Plan
+from jaxgen.types import drawn as rows_drawn
 
 KEY, OTHER = jax.random.key(0), jax.random.key(1)
 STRATA = np.array(list("aaabbbbbbccccccccccc"))
@@ -367,8 +367,8 @@ def test_bootstrap_counts_never_wrap():
             return np.zeros(size, np.int64)
 
     with pytest.raises(ValueError, match="drawn more than 255 times, got 256 in 256 draws"):
-        drawing.counts(Stuck(np.random.PCG64(0)), 1, 256)
-    assert drawing.counts(Stuck(np.random.PCG64(0)), 1, 255).max() == 255
+        rows_drawn.counts(Stuck(np.random.PCG64(0)), 1, 256)
+    assert rows_drawn.counts(Stuck(np.random.PCG64(0)), 1, 255).max() == 255
 
 
 # time_blocks

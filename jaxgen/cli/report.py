@@ -6,7 +6,6 @@ from pathlib import Path
 
 from jaxgen import store
 from jaxgen.cli.streams import say
-from jaxgen.store.parts import drawn_one_by_one
 from jaxgen.types import Losses
 
 
@@ -53,7 +52,7 @@ def _numbers(losses: Losses, trainings: int) -> list[str]:
         return [*lines, "too few trainings went well for a mean with a standard error"]
     deviation = float(good.std(ddof=1))
     lines.append(f"mean loss {good.mean():.6g}, standard deviation over trainings {deviation:.4g}")
-    if drawn_one_by_one(losses.plan):
+    if losses.plan.drawn_one_by_one:
         error, least = (deviation / math.sqrt(number) for number in (len(good), trainings))
         rest = f", which all {trainings:,} bring to {least:.3g}" if losses.failed.size < trainings else ""
         lines.append(f"Monte Carlo standard error of the mean {error:.3g}{rest}")

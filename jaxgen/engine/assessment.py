@@ -24,8 +24,9 @@ from jaxgen.engine.run import Run, Way, bytes_kept, job_of, reasons, way
 from jaxgen.engine.units import suited
 from jaxgen.engine.workers import refuse_fork
 from jaxgen.loss import about, squared
-from jaxgen.store.parts import Arrays, Heading, Part, as_losses, divided, drawn_one_by_one, joined, of_range
+from jaxgen.store.parts import Arrays, Heading, Part, as_losses, divided, joined, of_range
 from jaxgen.types import Data, Key, Learner, Loss, Losses, Plan
+from jaxgen.types.drawn import DrawnPlan
 from jaxgen.types.identity import code_digest, named
 from jaxgen.types.numbers import require, require_flag, require_number
 
@@ -102,7 +103,7 @@ def assess(
     job = job_of(used, loss, data, chosen, places, keep == "predictions")
     shape, single = (data.sets or plan.sets or 1, plan.resamples), not (data.sets or plan.sets)
     heading = Heading(named(learner), named(loss), reasons(used, loss), shape[0], single)
-    if store is None and executor is None and part is None and standard_error is None:
+    if store is executor is part is standard_error is None and not isinstance(plan, DrawnPlan):
         run = Run(key, job, data, plan, keep, chunk)
         check_absence(used, data)
         with _bar(math.prod(shape), learner, progress) as advance:
@@ -170,7 +171,7 @@ def _check_way(plan: Plan, data: Data, part: int | None, standard_error: float |
     if standard_error is None:
         return
     require_number("the standard error to stop at", standard_error, above=0, advice="give it in the unit of the loss")
-    if data.sets or plan.sets or not drawn_one_by_one(plan):
+    if data.sets or plan.sets or not plan.drawn_one_by_one:
         raise ValueError(
             f"expected rows of one data set that are drawn one by one, to stop at a standard error, got {plan.scheme}; "
             "leave standard_error out, or use resample.leave_out or resample.bootstrap"
@@ -259,7 +260,8 @@ def _asked(question: _Question, job: Job) -> dict[str, Any]:
     """What must be the same for a run to go on, in the order in which it is compared."""
     digest = hashlib.sha256()
     plan = question.plan
-    named_arrays = [("train", plan.train), ("test", plan.test), *plan.labels.items(), *plan.cases.items()]
+    some = plan.rows(0, min(plan.resamples, plan.recipe.block_rows)) if isinstance(plan, DrawnPlan) else plan
+    named_arrays = [("train", some.train), ("test", some.test), *plan.labels.items(), *plan.cases.items()]
     for name, array in named_arrays:  # a label may be called train, too
         digest.update(f"{name} {array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
     return {

@@ -27,7 +27,7 @@ its program is little beside it.
 """
 
 _BYTES = 1 << 28
-"""Most bytes of the arrays of a part, which are in memory and written at once."""
+"""Most bytes of the arrays of a part and of its rows of the plan, which are in memory at once."""
 
 _ONE = threading.Lock()
 """Held while a part is computed: each uses all cores of its process."""
@@ -107,7 +107,7 @@ def part_size(job: Job, keep: str) -> int:
     """Trainings of a part: by the arithmetic of one and the bytes that are kept of it, so that neither the machine nor
     the number of workers changes where parts begin.
     """
-    return max(1, int(min(_OPERATIONS / facts(job).operations, _BYTES / (bytes_kept(job, keep) + 64))))
+    return max(1, int(min(_OPERATIONS / facts(job).operations, _BYTES / (bytes_kept(job, keep) + 2 * job.cases + 64))))
 
 
 def of_data(data: Data, part: Part) -> Data:

@@ -54,7 +54,7 @@ def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
     least_rows, least_share = learner.worth_sharing
     together = learner.shares_rows and plan.resamples >= least_rows and fewest >= least_share * data.n
     together = together and not about(loss).distribution
-    few_left_out = together and plan.train.max() == 1 and data.n - fewest <= max(1, data.d // 4)
+    few_left_out = together and not plan.repeats_cases and data.n - fewest <= max(1, data.d // 4)
     return Way(
         together,
         most if not together and most <= _GATHER_SHARE * data.n else None,

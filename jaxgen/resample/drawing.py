@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int, UInt8, UInt64
 
+from jaxgen.types.drawn import masks
 from jaxgen.types.memory import require_memory
 from jaxgen.types.numbers import require
 
@@ -68,14 +69,14 @@ def _redrawn(rng: np.random.Generator, sets: int, rows: int, n: int, size: int) 
     different ones next to never, and then only a row is drawn again without need.
     """
     factors = rng.integers(2**64, size=n, dtype=np.uint64)
-    masks, sums = _masks(rng, sets * rows, n, size, factors)
+    drawn, sums = masks(rng, sets * rows, n, size, factors)
     suspects = np.arange(sets)
     while len(suspects):
         which, row = _repeated(sums.reshape(sets, rows)[suspects])
         again = suspects[which] * rows + row
-        masks[again], sums[again] = _masks(rng, len(again), n, size, factors)
+        drawn[again], sums[again] = masks(rng, len(again), n, size, factors)
         suspects = np.unique(suspects[which])
-    return masks.reshape(sets, rows, n)
+    return drawn.reshape(sets, rows, n)
 
 
 def _repeated(sums: UInt64[np.ndarray, "sets rows"]) -> tuple[Int[np.ndarray, " again"], Int[np.ndarray, " again"]]:
@@ -89,42 +90,6 @@ def _repeated(sums: UInt64[np.ndarray, "sets rows"]) -> tuple[Int[np.ndarray, " 
     ordered = np.sort(sums << bits | np.arange(sums.shape[1], dtype=np.uint64))
     which, place = np.nonzero(ordered[:, 1:] ^ ordered[:, :-1] < 2**bits)  # neighbours that differ in the row only
     return which, (ordered[which, place + 1] & (2**bits - 1)).astype(np.int64)
-
-
-def _masks(
-    rng: np.random.Generator, rows: int, n: int, size: int, factors: UInt64[np.ndarray, " n"]
-) -> tuple[UInt8[np.ndarray, "rows n"], UInt64[np.ndarray, " rows"]]:
-    """Random masks of `size` cases, and the sum (modulo 2^64) of the factors of those cases."""
-    masks, sums, offset = np.zeros(rows * n, np.uint8), np.zeros(rows, np.uint64), n * np.arange(rows)
-    if rows < size:  # a loop over rows, in place of one over cases
-        for row in range(rows):
-            cases = rng.choice(n, size, replace=False, shuffle=False)
-            masks[row * n + cases], sums[row] = 1, factors[cases].sum()
-    else:
-        # Floyd's algorithm (Bentley & Floyd 1987, "A sample of brilliance"), in all rows at once: the case drawn from
-        # 0, ..., last enters, or `last` itself if it is in already. So each mask costs `size` draws, however many cases
-        # there are, and all masks of that size are equally likely.
-        for last in range(n - size, n):
-            case = rng.integers(last + 1, size=rows)
-            case = np.where(masks.take(offset + case), last, case)
-            masks[offset + case] = 1
-            sums += factors.take(case)
-    return masks.reshape(rows, n), sums
-
-
-def counts(rng: np.random.Generator, rows: int, n: int) -> UInt8[np.ndarray, "rows n"]:
-    """How often each case comes in n draws with replacement, [rows, N]."""
-    drawn, step = np.empty((rows, n), np.uint8), max(2**20 // n, 1)  # some MB at a time
-    for first in range(0, rows, step):
-        part = min(step, rows - first)
-        cases = rng.integers(n, size=(part, n)) + n * np.arange(part)[:, None]
-        times = np.bincount(cases.reshape(-1), minlength=part * n)
-        if times.max() > 255:
-            raise ValueError(
-                f"expected no case to be drawn more than 255 times, got {times.max()} in {n} draws; use another key"
-            )
-        drawn[first : first + part] = times.reshape(part, n)
-    return drawn
 
 
 def call(function: str, *arguments: Any, **options: Any) -> str:

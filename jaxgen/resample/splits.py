@@ -5,16 +5,22 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Shaped
 
-from jaxgen.resample.drawing import call, counts, different, require_room
+from jaxgen.resample.drawing import call, different, require_room
 from jaxgen.types import Key, Plan, as_labels, as_weights
+from jaxgen.types.drawn import DrawnPlan, Recipe, lacking_some
 from jaxgen.types.keys import generator, text
-from jaxgen.types.numbers import require, require_kind, shown
+from jaxgen.types.keys import require as require_key
+from jaxgen.types.numbers import require, require_flag, require_kind, shown
+
+_EQUAL_ROWS = 1e-9
+"""The greatest probability that two rows of a lazy plan are equal."""
 
 
-def leave_out(key: Key, n: int, fraction: float, resamples: int, sets: int | None = None) -> Plan:
+def leave_out(key: Key, n: int, fraction: float, resamples: int, sets: int | None = None, lazy: bool = False) -> Plan:
     """Random splits without replacement that leave out a fixed fraction (Larsen & Hansen 1995, "Empirical
     generalization").
 
@@ -24,14 +30,21 @@ def leave_out(key: Key, n: int, fraction: float, resamples: int, sets: int | Non
       fraction: share left out, 0 < fraction < 1; ceil(n * fraction) cases are tested, the rest trained.
       resamples: splits, R; all different, so at most C(n, ceil(n * fraction)).
       sets: data sets, Q, each with splits of its own; None for one plan without that axis.
+      lazy: for plans that are large: rows are drawn where they are needed, a range at a time, and never exist all at
+        once unless `train` or `test` is read. They are other rows than without it.
     Returns:
       Plan, train and test in {0, 1}, shape [R, N], or [Q, R, N] with sets.
     Raises:
-      ValueError: no case, or every case, would be left out; or fewer different splits exist than asked for.
+      ValueError: no case, or every case, would be left out; or fewer different splits exist than asked for; or, if
+        lazy, so few that two rows might be equal, or several sets.
       MemoryError: the plan would not fit into memory.
     """
     n, fraction, tested = _left_out(n, fraction)
     resamples, sets = require("resamples", resamples, 1), _sets(sets)
+    if _lazy(lazy, sets):
+        _refuse_equal(n, resamples, -(math.lgamma(n + 1) - math.lgamma(tested + 1) - math.lgamma(n - tested + 1)))
+        scheme = call("leave_out", text(key), n, fraction=fraction, resamples=resamples, lazy=True)
+        return DrawnPlan(Recipe(_words(key), n, tested), np.arange(resamples), scheme)
     test = different(generator(key), sets or 1, resamples, n, tested, "fraction")
     test = test[0] if sets is None else test
     scheme = call("leave_out", text(key), n, fraction=fraction, resamples=resamples, sets=sets)
@@ -66,7 +79,7 @@ def balanced(key: Key, n: int, fraction: float, resamples: int) -> Plan:
     return Plan(1 - test, test, scheme, {"partition": np.zeros(resamples, np.int64)}).checked()
 
 
-def bootstrap(key: Key, n: int, resamples: int, sets: int | None = None) -> Plan:
+def bootstrap(key: Key, n: int, resamples: int, sets: int | None = None, lazy: bool = False) -> Plan:
     """Bootstrap samples, tested on the cases that they lack (Efron 1983, "Estimating the error rate of a prediction
     rule").
 
@@ -77,6 +90,7 @@ def bootstrap(key: Key, n: int, resamples: int, sets: int | None = None) -> Plan
       n: cases, N.
       resamples: bootstrap samples, R.
       sets: data sets, Q, each with samples of its own; None for one plan without that axis.
+      lazy: rows are drawn where they are needed, and are other rows than without it; see `leave_out`.
     Returns:
       Plan, train the number of times that a case was drawn (n in each row), test 1 where that is 0; shape [R, N], or
       [Q, R, N] with sets.
@@ -85,11 +99,14 @@ def bootstrap(key: Key, n: int, resamples: int, sets: int | None = None) -> Plan
       MemoryError: the plan would not fit into memory.
     """
     n, resamples, sets = require("n", n, 2), require("resamples", resamples, 1), _sets(sets)
+    if _lazy(lazy, sets):
+        # How often cases come in a sample are Poisson numbers of mean 1, given that their sum is n. Those of two
+        # samples agree with probability (exp(-2) I_0(2))^n before it is given, and at most 2 pi n times that after.
+        _refuse_equal(n, resamples, n * math.log(0.3085) + math.log(2 * math.pi * n))
+        scheme = call("bootstrap", text(key), n, resamples=resamples, lazy=True)
+        return DrawnPlan(Recipe(_words(key), n, None), np.arange(resamples), scheme)
     require_room(resamples, n, sets)
-    rng = generator(key)
-    train = counts(rng, (sets or 1) * resamples, n)
-    while len(again := np.flatnonzero(train.all(-1))):
-        train[again] = counts(rng, len(again), n)
+    train = lacking_some(generator(key), (sets or 1) * resamples, n)
     train = train.reshape((resamples, n) if sets is None else (sets, resamples, n))
     scheme = call("bootstrap", text(key), n, resamples=resamples, sets=sets)
     return Plan(train, (train == 0).astype(np.uint8), scheme).checked()
@@ -180,6 +197,37 @@ def _same(some: Mapping[str, np.ndarray], others: Mapping[str, np.ndarray]) -> b
 def _sets(sets: Any) -> int | None:
     """The number of data sets, if it is one or None."""
     return None if sets is None else require("sets", sets, 1)
+
+
+def _lazy(lazy: Any, sets: int | None) -> bool:
+    """Whether rows are to be drawn where they are needed."""
+    require_flag("lazy", lazy)
+    if lazy and sets is not None:
+        raise ValueError(
+            f"expected one plan for all data sets to draw its rows where they are needed, got sets={sets}; leave sets "
+            "or lazy out"
+        )
+    return bool(lazy)
+
+
+def _words(key: Key) -> tuple[int, ...]:
+    """A key as plain numbers."""
+    return tuple(np.asarray(jax.random.key_data(require_key(key))).tolist())
+
+
+def _refuse_equal(n: int, resamples: int, log_chance: float) -> None:
+    """ValueError if some of so many rows drawn apart from each other might be equal.
+
+    Args:
+      n: cases.
+      resamples: rows.
+      log_chance: of two rows to be equal.
+    """
+    if 2 * math.log(resamples) + log_chance > math.log(2 * _EQUAL_ROWS):
+        raise ValueError(
+            f"expected so many cases that {resamples} rows drawn apart from each other all differ, got {n}; leave lazy "
+            "out, since such a plan is small"
+        )
 
 
 def _left_out(n: Any, fraction: Any) -> tuple[int, float, int]:

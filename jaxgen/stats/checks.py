@@ -27,7 +27,7 @@ def require_losses(*losses: Any) -> None:
                 f"expected losses, as assess and Losses.from_predictions give them, got {shown(given)}; "
                 f"{_instead(given, 'give what assess returned')}"
             )
-        rows, weights, n = np.shape(given.test_mean), np.shape(given.plan.train), given.plan.n
+        rows, weights, n = np.shape(given.test_mean), given.plan.shape, given.plan.n
         plan_fits = len(rows) in (1, 2) and weights in ((rows[-1], n), (*rows, n))
         if not plan_fits or (given.values is not None and np.shape(given.values) != (*rows, n)):
             cases = "none" if given.values is None else list(np.shape(given.values))

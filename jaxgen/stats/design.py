@@ -12,6 +12,7 @@ import scipy.stats
 from jaxtyping import Float, Int, UInt8, UInt64
 
 from jaxgen.types import Losses, Plan
+from jaxgen.types.drawn import DrawnPlan
 
 UNLIKELY = 1e-6
 """Random splits treat cases as unequally as this with this probability; such plans are taken for no random splits."""
@@ -37,6 +38,8 @@ def not_folds(plan: Plan, complete: bool = True) -> str:
     """Why rows are no folds, each division testing every case once; empty if they are. `complete` asks that they train
     on all that they do not test.
     """
+    if isinstance(plan, DrawnPlan):
+        return "rows that are drawn one by one"
     times, number = plan.test.sum(-2), divisions(plan)
     if plan.train.max() > 1:
         return "cases drawn more than once (a bootstrap)"
@@ -77,7 +80,7 @@ def serial(plan: Plan) -> bool:
     """
     if "time" in plan.cases:
         return True
-    if plan.resamples < 2 or "instance" in plan.labels:
+    if plan.resamples < 2 or "instance" in plan.labels or isinstance(plan, DrawnPlan):
         return False
     case = np.arange(plan.n)
     last = np.where(plan.train > 0, case, -1).max(-1)
@@ -105,6 +108,8 @@ def require_independent(plan: Plan, what: str) -> None:
 
 def first_alike(plan: Plan) -> Int[np.ndarray, " R"]:
     """For each row the number of the first row with the same training and test weights, [R]."""
+    if isinstance(plan, DrawnPlan):  # all differ, or it would not have been made
+        return np.arange(plan.resamples)
     columns = np.stack([_marks(plan.train), _marks(plan.test)]).reshape(-1, plan.resamples)
     if not not_folds(plan):
         # A fold may stand in two divisions by chance; only a whole division that stands twice repeats anything.
@@ -132,13 +137,7 @@ def without_repeats(losses: Losses) -> Losses:
     if len(kept) == losses.resamples:
         return losses
     share = (position[None, :] == np.arange(len(kept))[:, None]) / np.bincount(position)[:, None]
-    plan = replace(
-        losses.plan,
-        train=losses.plan.train[..., kept, :],
-        test=losses.plan.test[..., kept, :],
-        scheme=f"{losses.plan.scheme} with {losses.resamples - len(kept)} repeated rows averaged",
-        labels={name: label[kept] for name, label in losses.plan.labels.items()},
-    )
+    scheme = f"{losses.plan.scheme} with {losses.resamples - len(kept)} repeated rows averaged"
     return replace(
         losses,
         test_mean=losses.g @ share.T,
@@ -147,7 +146,7 @@ def without_repeats(losses: Losses) -> Losses:
         values=None,
         predictions=None,
         info={},
-        plan=plan,
+        plan=losses.plan.chosen(kept, scheme),
     )
 
 

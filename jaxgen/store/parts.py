@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int
 
 from jaxgen.types import Losses, Plan
 
@@ -108,7 +107,9 @@ def joined(parts: MutableMapping[Part, Arrays], plan: Plan, heading: Heading) ->
             if name not in arrays:
                 arrays[name] = np.empty((sets, len(kept), *values.shape[2:]), values.dtype)
             arrays[name][part.at[0], mine[mine >= 0]] = values[:, mine >= 0]
-    return as_losses(arrays, plan if len(kept) == rows else some_rows(plan, kept), heading)
+    if len(kept) < rows:
+        plan = plan.chosen(kept, f"{plan.scheme}, {len(kept)} of {rows} rows")
+    return as_losses(arrays, plan, heading)
 
 
 def as_losses(arrays: Arrays, plan: Plan, heading: Heading) -> Losses:
@@ -132,30 +133,10 @@ def as_losses(arrays: Arrays, plan: Plan, heading: Heading) -> Losses:
     )
 
 
-def some_rows(plan: Plan, rows: Int[np.ndarray, " r"]) -> Plan:
-    """The plan [*Q, R, N] with some of its rows only."""
-    return replace(
-        plan,
-        train=plan.train[..., rows, :],
-        test=plan.test[..., rows, :],
-        scheme=f"{plan.scheme}, {len(rows)} of {plan.resamples} rows",
-        labels={name: label[rows] for name, label in plan.labels.items()},
-    )
-
-
 def of_range(plan: Plan, part: Part) -> Plan:
     """The rows of a part: train and test [*sets, rows, N]."""
-    at = part.at if plan.sets else part.at[1]
-    return replace(
-        plan,
-        train=np.ascontiguousarray(plan.train[at]),
-        test=np.ascontiguousarray(plan.test[at]),
-        labels={name: label[part.at[1]] for name, label in plan.labels.items()},
-    )
-
-
-def drawn_one_by_one(plan: Plan) -> bool:
-    """Whether some rows of a plan are a plan of the same kind: no design with labels, and cases not all tested equally
-    often, as folds do.
-    """
-    return not plan.labels and bool(np.any(np.ptp(plan.test.sum(axis=-2, dtype=np.int64), axis=-1) > 0))
+    if not plan.sets:
+        return plan.rows(part.first_row, part.last_row)
+    train, test = (np.ascontiguousarray(weights[part.at]) for weights in (plan.train, plan.test))
+    labels = {name: label[part.at[1]] for name, label in plan.labels.items()}
+    return replace(plan, train=train, test=test, labels=labels)

@@ -1,7 +1,7 @@
 """A run on disk: a folder with what was asked, the plan, and one file for every part that is done.
 
     DIR/run.json          what was asked, in words and as digests, and the table of parts
-    DIR/plan.npz          training and test weights with their labels
+    DIR/plan.npz          training and test weights with their labels, or what they are drawn from
     DIR/part-00000.npz    the arrays of a part; it is done if this file is there
 
 Every file appears under its name only when complete and carries a checksum. So a process may be killed at any moment:
@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxgen.store.files import as_path, new_folder, one_sentence, read, write
-from jaxgen.store.parts import Arrays, Heading, Part, drawn_one_by_one, joined
+from jaxgen.store.parts import Arrays, Heading, Part, joined
 from jaxgen.types import Losses, Plan
+from jaxgen.types.drawn import DrawnPlan, Recipe
 from jaxgen.types.numbers import shown
 
 try:
@@ -88,6 +89,9 @@ class StoredRun:
                 f"expected the plan of a run in {self.folder / 'plan.npz'}, got no whole file; restore it, or begin "
                 "anew in another folder"
             ) from None
+        if "recipe" in texts:
+            words, n, tested = texts["recipe"]
+            return DrawnPlan(Recipe(tuple(words), n, tested), arrays["numbers"], texts["scheme"])
         groups = [
             {name.removeprefix(kind): value for name, value in arrays.items() if name.startswith(kind)}
             for kind in ("label/", "case/")
@@ -122,7 +126,7 @@ class StoredRun:
         plan, done = self.plan, self.done
         if not done:
             raise ValueError(f"expected a run with a part that is done, got none in {self.folder}; wait for the first")
-        if len(done) < len(self.parts) and not drawn_one_by_one(plan):
+        if len(done) < len(self.parts) and not plan.drawn_one_by_one:
             raise ValueError(
                 f"expected all rows of {plan.scheme}, which make sense only together, got {len(done)} of "
                 f"{len(self.parts)} parts in {self.folder}; wait, or call assess as before to go on"
@@ -288,10 +292,13 @@ def begin(folder: str | os.PathLike, asked: Asked, heading: Heading, plan: Plan,
 
 
 def _write_run(folder: Path, asked: Asked, heading: Heading, plan: Plan, parts: Sequence[Part]) -> None:
-    arrays = {"train": plan.train, "test": plan.test}
-    arrays |= {f"label/{name}": label for name, label in plan.labels.items()}
-    arrays |= {f"case/{name}": label for name, label in plan.cases.items()}
-    write(folder / "plan.npz", {"scheme": plan.scheme}, arrays)
+    if isinstance(plan, DrawnPlan):
+        write(folder / "plan.npz", {"scheme": plan.scheme, "recipe": plan.recipe}, {"numbers": plan.numbers})
+    else:
+        arrays = {"train": plan.train, "test": plan.test}
+        arrays |= {f"label/{name}": label for name, label in plan.labels.items()}
+        arrays |= {f"case/{name}": label for name, label in plan.cases.items()}
+        write(folder / "plan.npz", {"scheme": plan.scheme}, arrays)
     said = {
         "format": _FORMAT,
         "asked": dict(asked),

@@ -182,13 +182,7 @@ class Losses:
                 f"expected a row that went well, got {self.resamples} failed rows of "
                 f"{self.learner}{' and others' if others else ''}: {self._failures()}"
             )
-        plan = replace(
-            self.plan,
-            train=self.train[good],
-            test=self.test[good],
-            scheme=f"{self.plan.scheme} without {int((~good).sum())} failed rows",
-            labels={name: label[good] for name, label in self.plan.labels.items()},
-        )
+        plan = self.plan.chosen(good, f"{self.plan.scheme} without {int((~good).sum())} failed rows")
         return replace(self._pick((good,), plan), dropped=self.dropped + int((~good).sum()))
 
     def _pick(self, index: tuple[Any, ...], plan: Plan) -> "Losses":

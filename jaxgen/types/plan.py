@@ -49,20 +49,52 @@ class Plan:
         """Data sets that have splits of their own, Q; None where one plan serves all."""
         return self.train.shape[0] if self.train.ndim == 3 else None
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of its weights, [*Q, R, N]."""
+        return np.shape(self.train)
+
     @cached_property
     def train_sizes(self) -> Int[np.ndarray, "*Q R"]:
         """Sum of the training weights of each row, [*Q, R]: n1."""
-        return _sum_cases(self.train)
+        return sum_cases(self.train)
 
     @cached_property
     def test_sizes(self) -> Int[np.ndarray, "*Q R"]:
         """Sum of the test weights of each row, [*Q, R]: n2."""
-        return _sum_cases(self.test)
+        return sum_cases(self.test)
 
     @cached_property
     def train_cases(self) -> Int[np.ndarray, "*Q R"]:
         """Different cases that each row trains on, [*Q, R]."""
-        return self.train_sizes if self.train.max() <= 1 else _sum_cases((self.train > 0).astype(np.uint8))
+        return self.train_sizes if self.train.max() <= 1 else sum_cases((self.train > 0).astype(np.uint8))
+
+    @property
+    def drawn_one_by_one(self) -> bool:
+        """Whether some of its rows are a plan of the same kind: no design with labels, and cases not all tested equally
+        often, as folds do.
+        """
+        return not self.labels and bool(np.any(np.ptp(self.test.sum(axis=-2, dtype=np.int64), axis=-1) > 0))
+
+    @property
+    def repeats_cases(self) -> bool:
+        """Whether a row trains on a case more than once."""
+        return bool(self.train.max() > 1)
+
+    def rows(self, first: int, last: int) -> "Plan":
+        """The plan of the rows from `first` up to `last`, which is not in it, [*Q, last - first, N]."""
+        return self.chosen(slice(first, last), self.scheme)
+
+    def chosen(self, rows: Any, scheme: str) -> "Plan":
+        """The plan of some rows, [*Q, r, N].
+
+        Args:
+          rows: their numbers, a mask [R], or a slice.
+          scheme: text that says what they are.
+        """
+        labels = {name: label[rows] for name, label in self.labels.items()}
+        train, test = (np.ascontiguousarray(each[..., rows, :]) for each in (self.train, self.test))
+        return Plan(train, test, scheme, labels, self.cases)
 
     def __getitem__(self, q: int) -> "Plan":
         """The plan of data set q of Q, with train and test [R, N].
@@ -165,8 +197,8 @@ def as_weights(name: str, values: Any) -> UInt8[np.ndarray, "*R N"]:
     return weights.astype(np.uint8)
 
 
-def _sum_cases(weights: UInt8[np.ndarray, "*Q R N"]) -> Int[np.ndarray, "*Q R"]:
-    """Row sums; einsum is five times faster than `sum` where rows are short."""
+def sum_cases(weights: UInt8[np.ndarray, "*Q R N"]) -> Int[np.ndarray, "*Q R"]:
+    """Row sums of weights [*Q, R, N]; einsum is five times faster than `sum` where rows are short."""
     return np.einsum("...n->...", weights, dtype=np.int64, casting="unsafe")
 
 
