@@ -71,7 +71,8 @@ def assess(
       chunk: rows trained at a time; None chooses by memory and cache.
       progress: a progress bar with rows per second, on a terminal, or a line now and then elsewhere; None shows it on
         a terminal only.
-      devices: where to run; None takes all local devices of JAX's default kind.
+      devices: where to run; None takes all local devices of JAX's default kind. With `jax.distributed`, `jax.devices()`
+        are those of all processes, each of which must make the same call; then every process gets all losses.
       store: a folder that keeps every part of the run as soon as it is done, so that the same call goes on where it
         was stopped or killed; see `jaxgen.store.open` for what is in it.
       executor: whoever computes parts elsewhere: a `concurrent.futures.ProcessPoolExecutor` of spawned processes, a
@@ -100,6 +101,11 @@ def assess(
     if executor is not None:
         _check_executor(executor, used, loss, devices)
     chosen, places = way(used, loss, data, plan), chosen_devices(devices)
+    if store is not None and len({place.process_index for place in places}) > 1:
+        raise ValueError(
+            "expected the devices of one process for a run that is kept, got those of several; leave store out, or let "
+            "each process compute rows of its own into a store of its own"
+        )
     job = job_of(used, loss, data, chosen, places, keep == "predictions")
     shape, single = (data.sets or plan.sets or 1, plan.resamples), not (data.sets or plan.sets)
     heading = Heading(named(learner), named(loss), reasons(used, loss), shape[0], single)

@@ -39,7 +39,7 @@ class Budget:
     @classmethod
     def of(cls, job: Job) -> "Budget":
         """On a CPU the cache of each core sets the size of chunks, elsewhere a share of the memory of each device."""
-        device, needs, devices = job.devices[0], facts(job), len(job.devices)
+        device, needs, devices = job.here, facts(job), len(job.devices)
         most = max(needs.row_bytes, needs.predict_bytes)
         if device.platform == "cpu":
             return cls(

@@ -52,6 +52,17 @@ class Job:
         """Whether it computes in double precision."""
         return self.dtype == "float64"
 
+    @property
+    def spread(self) -> bool:
+        """Whether it runs on devices of several processes of one program."""
+        return len({device.process_index for device in self.devices}) > 1
+
+    @property
+    def here(self) -> jax.Device:
+        """The first device of this process."""
+        mine = (device for device in self.devices if device.process_index == jax.process_index())
+        return next(mine, self.devices[0])
+
     def one_set(self, key, x, y, train, q, r):
         """Losses [b, N], predictions [b, N, K] or None, failure [b], trusted [b] and info of the rows r [b] of data
         set q, whose training weights are train [b, N].

@@ -231,7 +231,7 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, current: Any) -> Pr
     in_tree = jax.tree.structure(((0,) * 6, {}))
     out_tree = jax.tree.structure((0, 0 if job.predictions else None, 0, 0, dict.fromkeys(needs.info, 0)))
     options = _options(job)
-    file = _file(job, sets, rows, key_type, options, current, kind="program")
+    file = None if job.spread else _file(job, sets, rows, key_type, options, current, kind="program")
     if (known := kept.read_program(file, in_tree, out_tree, job.devices)) is not None:
         return Program(*known)
 
@@ -264,13 +264,13 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, current: Any) -> Pr
         jax.ShapeDtypeStruct((sets,), np.int32),
         jax.ShapeDtypeStruct((sets, rows), np.int32),
     )
-    with jax.default_device(first):
+    with jax.default_device(job.here):
         lowered = jax.jit(run).lower(jax.ShapeDtypeStruct((), key_type), x, y, *numbers)
     text = lowered.as_text()
     alone = first.platform == "cpu" and (needs.alone or _calls_foreign_code(text))
     # What it was traced to says all. A program that calls LAPACK is known by that only: lowering it is what makes JAX
     # load LAPACK, and without that a program that was read calls nothing.
-    if file is None or alone:
+    if (file is None or alone) and not job.spread:
         file = kept.file_of(f"{text} {options}", job.devices, "program")
         if (known := kept.read_program(file, in_tree, out_tree, job.devices)) is not None:
             return Program(*known)

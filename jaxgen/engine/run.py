@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.experimental import multihost_utils
 
 from jaxgen.engine.budget import Budget, workers_of
 from jaxgen.engine.job import Job
@@ -89,7 +90,7 @@ def job_of(
 def _on_fit_devices(job: Job) -> Job:
     """The job, on one CPU device if it must not run beside another."""
     crowded = len(job.devices) > 1 and job.devices[0].platform == "cpu" and facts(job).alone
-    return replace(job, devices=job.devices[:1]) if crowded else job
+    return replace(job, devices=(job.here,)) if crowded else job
 
 
 class Run:
@@ -159,6 +160,8 @@ class Run:
         # With fewer rows at a time the work that rows share would be done too often.
         least = min(rows, _SHARED_ROWS) if self.job.together else 1
         most = self.chunk or max(least, self.budget.rows(sets * rows))
+        if self.job.spread:  # memory may differ between processes, chunks may not
+            most = int(multihost_utils.broadcast_one_to_all(np.int64(most)))
         by_set, by_row = _even(sets, max(1, most // rows)), _even(rows, min(rows, most))
         if self.chunk is None:
             by_set, by_row = _common_size(by_set), _common_size(by_row)
@@ -181,7 +184,7 @@ class Run:
     ) -> None:
         program, workers = compiled(job, *size, self.key.dtype), workers_of(job)
         if program.alone and len(job.devices) > 1:  # LAPACK that only the lowered program showed
-            job = replace(job, devices=job.devices[:1])
+            job = replace(job, devices=(job.here,))
             program = compiled(job, *size, self.key.dtype)
         key, x, y = self.key, self.x, self.y
         if len(job.devices) == 1:
@@ -190,10 +193,12 @@ class Run:
                 x, y = jax.device_put((x, y), job.devices[0]) if job.one_data_set else (x, y)
 
         def work(block):
-            with jax.enable_x64(job.wide), jax.default_device(job.devices[0]):
+            with jax.enable_x64(job.wide), jax.default_device(job.here):
                 arguments = self._arguments(x, y, size, block)
                 with ALONE if program.alone else nullcontext():
                     results = jax.block_until_ready(program.call(key, *arguments))
+                if job.spread:
+                    results = multihost_utils.process_allgather(results, tiled=True)
                 self._store(block, *results)
             return block.r.size
 
