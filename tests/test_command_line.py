@@ -18,7 +18,7 @@ from jaxgen.cli import assess as command
 from jaxgen.cli.parser import main
 from jaxgen.types import Plan
 
-FILES = ["distribution.png", "losses-1.npz", "losses-2.npz", "manifest.json", "report.txt", "summary.csv"]
+FILES = ["1", "2", "distribution.png", "manifest.json", "report.txt", "summary.csv"]
 FEW = ["--resamples", "12"]
 
 
@@ -104,10 +104,10 @@ def test_by_default_it_compares_a_line_with_the_mean_on_the_diabetes_data(folder
     assert names(out) == FILES
     assert (out / "report.txt").read_text().strip() in printed
     manifest = json.loads((out / "manifest.json").read_text())
-    assert manifest["learners"] == {"losses-1.npz": "LeastSquares()", "losses-2.npz": "Mean()"}
+    assert manifest["learners"] == {"1": "LeastSquares()", "2": "Mean()"}
     assert [manifest[name] for name in ("data", "task", "seed", "loss")] == ["diabetes", "regression", 0, "squared"]
     assert "missing" not in manifest
-    line, mean = (store.load(out / name) for name in manifest["learners"])
+    line, mean = (store.open(out / name).losses() for name in manifest["learners"])
     assert (line.learner, mean.learner) == ("LeastSquares()", "Mean()")
     assert line.g.mean() < mean.g.mean()
     assert same(line.plan, plan_of(manifest))
@@ -136,11 +136,11 @@ def test_a_file_of_ones_own(csv, folder, capsys):
     assert capsys.readouterr().out.startswith("prices: 24 cases, 3 inputs, target 'price': regression\n")
     assert names(folder / "results" / "first") == FILES
     assert names(folder / "results") == ["first"]
-    losses = store.load(folder / "results" / "first" / "losses-2.npz")
+    losses = store.open(folder / "results" / "first" / "2").losses()
     assert (losses.learner, losses.loss) == ("LeastSquares(ridge=2.0)", "absolute")
     assert same(losses.plan, resample.leave_out(jax.random.key(7), 24, 0.1, 12))
     assert main([*command, "--out", "second"]) == 0
-    again = store.load(folder / "second" / "losses-2.npz")
+    again = store.open(folder / "second" / "2").losses()
     np.testing.assert_array_equal(again.values, losses.values)
     first, second = (json.loads((folder / out / "manifest.json").read_text()) for out in ("results/first", "second"))
     assert first == second
@@ -149,7 +149,9 @@ def test_a_file_of_ones_own(csv, folder, capsys):
 def test_the_training_does_not_draw_from_the_key_of_the_splits(csv, monkeypatch):
     seen = []
     engine = command.assess
-    monkeypatch.setattr(command, "assess", lambda key, *arguments: seen.append(key) or engine(key, *arguments))
+    monkeypatch.setattr(
+        command, "assess", lambda key, *arguments, **kept: seen.append(key) or engine(key, *arguments, **kept)
+    )
     assert (
         main(["assess", "prices.csv", "--target", "price", "--learner", "mean", "--seed", "7", *FEW, "--out", "out"])
         == 0
@@ -163,7 +165,7 @@ def test_a_target_of_words_makes_a_classification(csv, folder, capsys):
     assert "kinds: 24 cases, 3 inputs, target 'kind': classification, 2 classes: cheap, dear\n" in printed
     # one column of zeros and ones per class: the mean predicts the shares of the classes, and Brier's score is about 2
     # * 0.5 * 0.5
-    assert store.load(folder / "out" / "losses-2.npz").g.mean() == pytest.approx(0.5, abs=0.1)
+    assert store.open(folder / "out" / "2").losses().g.mean() == pytest.approx(0.5, abs=0.1)
 
 
 def test_classes_written_as_numbers_must_be_said_to_be_some(csv, folder, capsys):
@@ -178,7 +180,7 @@ def test_classes_written_as_numbers_must_be_said_to_be_some(csv, folder, capsys)
     assert main([*codes, "--task", "classification", "--out", "classes"]) == 0
     assert "target 'kind': classification, 3 classes: 0, 1, 2\n" in capsys.readouterr().out
     # Of three classes of 8 cases the mean of 21 predicts the most frequent, which is the rarest of the others.
-    assert store.load(folder / "classes" / "losses-1.npz").g.mean() > 0.6
+    assert store.open(folder / "classes" / "1").losses().g.mean() > 0.6
     assert main([*codes[:-4], "--task", "regression", *FEW, "--out", "numbers"]) == 0
     assert "target 'kind': regression\n" in capsys.readouterr().out
 
@@ -218,7 +220,7 @@ def test_every_scheme_runs_and_is_recorded(scheme, csv, folder, capsys):
         )
         == 0
     )
-    plan = store.load(folder / "out" / "losses-1.npz").plan
+    plan = store.open(folder / "out" / "1").losses().plan
     assert same(plan, make(jax.random.key(5)))
     assert same(plan, plan_of(json.loads((folder / "out" / "manifest.json").read_text())))
     printed = capsys.readouterr().out
@@ -239,7 +241,7 @@ def test_failed_fits_are_counted_explained_and_saved(order, fragile, folder, cap
     assert "call again with --drop-failed to leave them out" in printed
     assert names(folder / "out") == FILES
     assert pd.read_csv(folder / "out" / "summary.csv")["learner"].tolist() == ["Mean()"], "the one that went well"
-    linear, mean = (store.load(folder / "out" / f"losses-{order.index(name) + 1}.npz") for name in ("linear", "mean"))
+    linear, mean = (store.open(folder / "out" / str(order.index(name) + 1)).losses() for name in ("linear", "mean"))
     assert linear.failed.tolist() == [row == 5 for row in range(12)]
     assert not mean.failed.any()
 
@@ -250,7 +252,7 @@ def test_failed_fits_can_be_left_out(fragile, folder, capsys):
     assert "1 resamplings left out, in which a training failed" in printed
     assert "without 1 failed rows" in printed, "of the rows that both learners were trained on"
     assert names(folder / "out") == FILES
-    assert store.load(folder / "out" / "losses-1.npz").failed.sum() == 1, "saved as they were"
+    assert store.open(folder / "out" / "1").losses().failed.sum() == 1, "saved as they were"
     assert pd.read_csv(folder / "out" / "summary.csv").shape[0] == 2
 
 
@@ -297,11 +299,11 @@ REFUSED = {
     ),
     "existing folder": (
         [*PRICES, "--out", "folder"],
-        "expected a new folder for the results, got folder, which exists; choose another with --out",
+        "expected a new folder for the results, or one to go on with, got folder, which holds other things; choose",
     ),
     "existing file": (
         [*PRICES, "--out", "prices.csv"],
-        "expected a new folder for the results, got prices.csv, which exists; choose another with --out",
+        "expected a new folder for the results, or one to go on with, got prices.csv, which holds other things; choose",
     ),
     "folder in a file": (
         [*PRICES, "--out", "prices.csv/results"],
@@ -410,9 +412,10 @@ class Fails:
         self.engine, self.do, self.asked = command.assess, do, []
         monkeypatch.setattr(command, "assess", self)
 
-    def __call__(self, key, learner, *arguments):
+    def __call__(self, key, learner, *arguments, **kept):
         self.asked.append(repr(learner))
-        return self.engine(key, learner, *arguments) if repr(learner) == "Mean()" else self.do(key, learner, *arguments)
+        do = self.engine if repr(learner) == "Mean()" else self.do
+        return do(key, learner, *arguments, **kept)
 
 
 def raises(error):
@@ -447,10 +450,10 @@ def test_a_learner_that_raises_does_not_lose_the_others(case, words, csv, folder
     printed, trouble = capsys.readouterr()
     assert re.fullmatch(message, trouble.strip())
     number = 1 if words is TWO else 2
-    assert names(folder / "out") == sorted({*FILES} - {f"losses-{3 - number}.npz"})
-    assert store.load(folder / "out" / f"losses-{number}.npz").learner == "Mean()"
+    assert names(folder / "out") == sorted({*FILES} - {str(3 - number)})
+    assert store.open(folder / "out" / str(number)).losses().learner == "Mean()"
     manifest = json.loads((folder / "out" / "manifest.json").read_text())
-    assert manifest["learners"] == {f"losses-{number}.npz": "Mean()"}
+    assert manifest["learners"] == {str(number): "Mean()"}
     assert list(manifest["missing"]) == ["LeastSquares()"]
     assert "Mean()" in printed
 
@@ -464,8 +467,8 @@ def test_learners_that_all_raise_leave_no_folder(csv, folder, capsys, monkeypatc
 
 
 def test_a_learner_that_fails_in_every_row_does_not_lose_the_others(csv, folder, capsys, monkeypatch):
-    def all_fail(key, learner, data, plan, loss):
-        losses = engine.engine(key, learner, data, plan, loss)
+    def all_fail(*asked, **kept):
+        losses = engine.engine(*asked, **kept)
         return replace(losses, failure=np.ones(losses.resamples, np.uint8))
 
     engine = Fails(monkeypatch, all_fail)
@@ -480,8 +483,8 @@ def test_a_learner_that_fails_in_every_row_does_not_lose_the_others(csv, folder,
 
 
 def test_learners_that_fail_in_different_rows_leave_no_row_to_compare(csv, folder, capsys, monkeypatch):
-    def half(key, learner, data, plan, loss):
-        losses = engine.engine(key, learner, data, plan, loss)
+    def half(key, learner, *asked, **kept):
+        losses = engine.engine(key, learner, *asked, **kept)
         first = np.arange(losses.resamples) < 6
         return replace(losses, failure=(first if "ridge" in repr(learner) else ~first).astype(np.uint8))
 
@@ -489,16 +492,16 @@ def test_learners_that_fail_in_different_rows_leave_no_row_to_compare(csv, folde
     words = [*PRICES, "--learner", "linear", "--learner", "LeastSquares(ridge=1.0)", "--out", "out", *FEW]
     assert main([*words, "--drop-failed"]) == 1
     assert "no resampling is left on which all learners were trained" in capsys.readouterr().out
-    assert names(folder / "out") == ["losses-1.npz", "losses-2.npz", "manifest.json"]
+    assert names(folder / "out") == ["1", "2", "manifest.json"]
 
 
 def test_a_user_who_stops_keeps_what_was_trained(csv, folder, capsys, monkeypatch):
     Fails(monkeypatch, raises(KeyboardInterrupt()))
     assert main(TWO) == 130
     assert capsys.readouterr().err == (
-        f"jaxgen: stopped; the losses of 1 of 2 learners are saved in out{os.sep}: losses-1.npz, manifest.json\n"
+        "jaxgen: stopped; 1 of 2 learners are trained; the same command with --out out goes on\n"
     )
-    assert store.load(folder / "out" / "losses-1.npz").learner == "Mean()"
+    assert store.open(folder / "out" / "1").losses().learner == "Mean()"
     before = names(folder)
     assert main([*SWAPPED, "--out", "other"]) == 130
     assert capsys.readouterr().err == "jaxgen: stopped; what was not complete was not saved\n"
@@ -510,7 +513,7 @@ def test_results_go_elsewhere_if_the_folder_can_no_longer_be_written(late, csv, 
     """A disk that is full once the training is over, and a folder that is gone."""
     monkeypatch.setattr("tempfile.tempdir", str(folder / "temporary"))
     (folder / "temporary").mkdir()
-    name, original = ("matplotlib.figure.Figure.savefig", None) if late else ("jaxgen.store.losses.write", store.write)
+    name, original = ("matplotlib.figure.Figure.savefig", None) if late else ("jaxgen.store.runs.write", store.write)
 
     def full(*arguments, **options):
         if "temporary" in str(arguments[1] if late else arguments[0]):
@@ -524,23 +527,86 @@ def test_results_go_elsewhere_if_the_folder_can_no_longer_be_written(late, csv, 
     assert "No space left on device" in trouble
     assert f"jaxgen: the results go to {elsewhere} instead\n" in trouble
     assert f"saved in {elsewhere}{os.sep}" in printed
-    assert {"losses-1.npz", "losses-2.npz", "manifest.json"} <= set(names(elsewhere))
-    assert store.load(elsewhere / "losses-2.npz").learner == "LeastSquares()"
+    assert {"1", "2", "manifest.json"} <= set(names(elsewhere))
+    assert store.open(elsewhere / "2").losses().learner == "LeastSquares()"
     assert "Mean() minus" in printed or "minus that of Mean()" in printed
 
 
 def test_a_folder_that_vanishes_loses_nothing(csv, folder, capsys, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
-    engine = Fails(monkeypatch, lambda *arguments: (shutil.rmtree(folder / "out"), engine.engine(*arguments))[1])
-    assert main(TWO) == 1
-    trouble = capsys.readouterr().err
-    (elsewhere,) = folder.glob("jaxgen-*")
-    assert f"the results go to {elsewhere} instead" in trouble
-    assert names(elsewhere) == FILES
+    engine = Fails(
+        monkeypatch, lambda *asked, **kept: (shutil.rmtree(folder / "out"), engine.engine(*asked, **kept))[1]
+    )
+    assert main(TWO) == 0
+    assert names(folder / "out") == FILES
+    assert store.open(folder / "out" / "1").losses().learner == "Mean()", "written again from memory"
+    assert main(["report", "out"]) == 0
+    assert capsys.readouterr().out.count("12 of 12 trainings") == 2
+
+
+def test_the_same_command_goes_on_and_trains_nothing_twice(csv, folder, capsys, monkeypatch):
+    with monkeypatch.context() as patch:
+        Fails(patch, raises(KeyboardInterrupt()))
+        assert main(TWO) == 130
+    engine = Fails(monkeypatch, lambda *asked, **kept: engine.engine(*asked, **kept))
+    with monkeypatch.context() as patch:
+        patch.setattr(store.StoredRun, "publish", only_for("LeastSquares()", store.StoredRun.publish))
+        assert main(TWO) == 0
+    first = (folder / "out" / "report.txt").read_text()
+    assert names(folder / "out") == FILES
+    monkeypatch.setattr(store.StoredRun, "publish", raises(AssertionError("trained again")))
+    assert main(TWO) == 0, "what is complete is read"
+    assert (folder / "out" / "report.txt").read_text() == first
+
+
+def only_for(learner, original):
+    """`StoredRun.publish` that no other learner may call."""
+
+    def publish(run, *arguments):
+        assert run.heading.learner == learner
+        return original(run, *arguments)
+
+    return publish
+
+
+OTHER = {
+    "seed": ([*TWO, "--seed", "3"], "got another seed: 3 instead of 0"),
+    "plan": ([*TWO, "--fraction", "0.5"], "got another scheme: 'resample.leave_out"),
+    "loss": ([*TWO, "--loss", "absolute"], "got another loss: 'absolute' instead of 'squared'"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER)
+def test_another_command_in_a_folder_of_results_is_refused(case, csv, folder, capsys):
+    assert main(TWO) == 0
+    capsys.readouterr()
+    words, message = OTHER[case]
+    before = (folder / "out" / "report.txt").read_text()
+    told = refused(capsys, words)
+    assert f"expected the same command as that of the results in out, {message}" in told
+    assert told.endswith("choose another folder with --out\n")
+    assert (folder / "out" / "report.txt").read_text() == before
+
+
+def test_another_learner_in_the_place_of_one_is_refused_by_its_run(csv, folder, capsys):
+    assert main(TWO) == 0
+    before = (folder / "out" / "manifest.json").read_text()
+    capsys.readouterr()
+    assert "got another learner 1: 'LeastSquares()' instead of 'Mean()'; choose" in refused(capsys, SWAPPED)
+    assert (folder / "out" / "manifest.json").read_text() == before
+    assert main([*TWO, "--learner", "LeastSquares(ridge=2.0)"]) == 0, "one more"
+    assert names(folder / "out") == sorted([*FILES, "3"])
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", ""], ids=["cut", "a list", "empty"])
+def test_a_damaged_manifest_is_one_sentence(text, csv, folder, capsys):
+    assert main(TWO) == 0
+    (folder / "out" / "manifest.json").write_text(text)
+    capsys.readouterr()
+    assert "got out, whose manifest.json is damaged; choose another with --out" in refused(capsys, TWO)
 
 
 def test_nowhere_to_write_still_prints_the_report(csv, folder, capsys, monkeypatch):
-    monkeypatch.setattr("jaxgen.store.losses.write", raises(OSError(28, "No space left on device")))
+    monkeypatch.setattr("jaxgen.store.runs.write", raises(OSError(28, "No space left on device")))
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     assert main(TWO) == 1
     printed, trouble = capsys.readouterr()
@@ -569,11 +635,11 @@ def test_the_folder_is_looked_at_before_the_work(csv, folder, capsys, monkeypatc
 
 def test_of_two_commands_with_one_folder_the_second_is_refused_before_its_work(csv, folder, capsys, monkeypatch):
     answers = []
-    engine = Fails(monkeypatch, lambda *arguments: (answers.append(main(TWO)), engine.engine(*arguments))[1])
+    engine = Fails(monkeypatch, lambda *asked, **kept: (answers.append(main(TWO)), engine.engine(*asked, **kept))[1])
     assert main(SWAPPED) == 0
     assert answers == [2]
     assert engine.asked == ["LeastSquares()", "Mean()"], "those of the first command"
-    assert "expected a new folder for the results, got out, which exists" in capsys.readouterr().err
+    assert "expected results that no other command works at, got out, at which process" in capsys.readouterr().err
     assert names(folder / "out") == FILES
 
 

@@ -187,4 +187,4 @@ def test_streams_change_neither_the_answer_nor_the_results(case):
     )
     assert (done.returncode, "Traceback" in done.stderr, "Exception ignored" in done.stderr) == (code, False, False)
     if command.startswith(RUN):
-        assert {path.name for path in Path("out").iterdir()} >= {"losses-1.npz", "manifest.json", "report.txt"}
+        assert {path.name for path in Path("out").iterdir()} >= {"1", "manifest.json", "report.txt"}

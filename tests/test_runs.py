@@ -64,12 +64,12 @@ def counted(monkeypatch):
     return seen
 
 
-def stopped_after(monkeypatch, number, trouble=KeyboardInterrupt):
-    """Lets the training of part `number` raise something."""
+def stopped_after(monkeypatch, number, trouble=KeyboardInterrupt, only=None):
+    """Lets the training of part `number` raise something, of one learner or of every one."""
     original = assessment.compute
 
     def compute(specification, *arguments):
-        if specification.part.number == number:
+        if specification.part.number == number and only in (None, specification.learner):
             raise trouble
         return original(specification, *arguments)
 
@@ -652,7 +652,7 @@ def test_a_process_killed_at_any_moment_loses_parts_in_progress_only(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_command_line_ends_within_a_chunk_and_goes_on(number, code, tmp_path):
-    words = ["assess", "--learner", "network", "--learner", "mean", "--resamples", "30000", "--store", "kept"]
+    words = ["assess", "--learner", "network", "--learner", "mean", "--resamples", "30000", "--out", "kept"]
     process = subprocess.Popen(
         [sys.executable, "-m", "jaxgen", *words], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
     )
@@ -662,8 +662,9 @@ def test_the_command_line_ends_within_a_chunk_and_goes_on(number, code, tmp_path
     process.send_signal(number)
     text = process.communicate(timeout=60)[1].decode()
     assert process.returncode == code
-    assert f"of 5 parts are in {os.path.join('kept', '1')}, where the same call goes on" in text
-    assert not list((tmp_path / "jaxgen-runs").glob("*"))
+    began = any((tmp_path / "kept").glob("1/part-*.npz"))
+    assert ("the same command with --out kept goes on" in text) is began
+    assert (tmp_path / "kept").exists() is began
 
 
 # The command line
@@ -698,13 +699,18 @@ def test_report_of_nothing_is_one_sentence(tmp_path, capsys):
 
 def test_assess_keeps_its_parts_and_goes_on(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    words = ["assess", "--resamples", "20", "--learner", "linear", "--learner", "mean", "--store", "kept"]
+    words = ["assess", "--resamples", "20", "--learner", "linear", "--learner", "mean", "--out", "kept"]
     with monkeypatch.context() as patch:
         stopped_after(patch, 0)
-        assert main([*words, "--out", "results"]) == 130
-    assert "0 of 1 parts are in kept" in capsys.readouterr().err
-    assert not (tmp_path / "results").exists()
-    assert main([*words, "--out", "results"]) == 0
+        assert main(words) == 130
+    assert "what was not complete was not saved" in capsys.readouterr().err
+    assert not (tmp_path / "kept").exists()
+    with monkeypatch.context() as patch:
+        stopped_after(patch, 0, only=learn.Mean())
+        assert main(words) == 130
+    assert "1 of 2 learners are trained; the same command with --out kept goes on" in capsys.readouterr().err
+    assert main(words) == 0
+    capsys.readouterr()
     assert main(["report", "kept"]) == 0
     assert capsys.readouterr().out.count("done: 1 of 1 parts, 20 of 20 trainings") == 2
     assert json.loads((tmp_path / "kept" / "1" / "run.json").read_text())["heading"]["learner"] == "LeastSquares()"

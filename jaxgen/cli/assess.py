@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from jaxgen.cli.results import Results
 from jaxgen.cli.streams import complain, in_words, say
 from jaxgen.engine import assess, door
 from jaxgen.types import Data, Key, Learner, Losses, Plan
+from jaxgen.types.identity import named
 from jaxgen.types.keys import MOST_SEED
 from jaxgen.types.numbers import require
 
@@ -54,6 +56,12 @@ def do_assess(options: argparse.Namespace) -> int:
     run = _prepared(options)
     say(f"{run.name}: {run.data.n} cases, {run.data.d} inputs, target {run.data.target!r}: {_in_words(run.data)}")
     results = _claimed(options.out, run, options)
+    with results.held():
+        return _trained_and_reported(run, options, results)
+
+
+def _trained_and_reported(run: _Run, options: argparse.Namespace, results: Results) -> int:
+    """Trains all learners and says what they show; returns the exit code."""
     try:
         _train(run, options, results)
         losses = list(results.losses.values())
@@ -63,14 +71,12 @@ def do_assess(options: argparse.Namespace) -> int:
         elif options.drop_failed and losses:
             say("no resampling is left on which all learners were trained; leave out the learner that failed most")
     except KeyboardInterrupt:
-        if options.store is not None:
-            results.discard()
-            raise
-        results.save()
         if results.discard_if_empty():
-            raise
-        some = f"the losses of {len(results.losses)} of {len(run.learners)} learners are"
-        raise KeyboardInterrupt(f"stopped; {some} {results}") from None
+            raise KeyboardInterrupt from None
+        results.save()
+        some = f"{len(results.losses)} of {len(run.learners)} learners are trained"
+        where = f"the same command with --out {results.folder} goes on" if results.folder else str(results)
+        raise KeyboardInterrupt(f"stopped; {some}; {where}") from None
     if results.discard_if_empty():
         return 2
     _say_failures(losses, options.drop_failed)
@@ -124,26 +130,25 @@ def _claimed(out: Path | None, run: _Run, options: argparse.Namespace) -> Result
         "loss": options.loss,
         "jax": jax.__version__,
     }
+    learners = [named(learner) for learner in run.learners]
     if out is not None:
-        return Results(out, about)
-    named = f"{run.name[:100]}-{datetime.now():%Y%m%d-%H%M%S}"
-    for name in (named, *(f"{named}-{number}" for number in range(2, 100))):
+        return Results(out, about, learners, go_on=True)
+    begun = f"{run.name[:100]}-{datetime.now():%Y%m%d-%H%M%S}"
+    for name in (begun, *(f"{begun}-{number}" for number in range(2, 100))):
         with suppress(FileExistsError):  # of another process in this second
-            return Results(Path("jaxgen-runs") / name, about)
-    return Results(Path("jaxgen-runs") / f"{named}-100", about)
+            return Results(Path("jaxgen-runs") / name, about, learners, go_on=False)
+    return Results(Path("jaxgen-runs") / f"{begun}-100", about, learners, go_on=False)
 
 
 def _train(run: _Run, options: argparse.Namespace, results: Results) -> None:
     """Trains every learner and keeps its losses; one that raises something does not lose the others."""
     for number, learner in enumerate(run.learners, 1):
         try:
-            kept = {} if options.store is None else {"store": options.store / str(number)}
-            losses = assess(_training_key(options), learner, run.data, run.plan, LOSSES[options.loss], **kept)
+            ask = partial(assess, _training_key(options), learner, run.data, run.plan, LOSSES[options.loss])
+            results.train(number, lambda folder, ask=ask: ask(store=folder))
         except Exception as trouble:
             complain(f"{learner}: {in_words(trouble)}")
             results.miss(repr(learner), in_words(trouble))
-        else:
-            results.keep(number, losses)
 
 
 def _report(complete: Sequence[Losses], results: Results) -> None:

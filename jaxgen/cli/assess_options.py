@@ -20,11 +20,11 @@ _EPILOG = """examples:
       the interval that covers best: nested cross-validation
   jaxgen assess --learner linear --learner network
       a linear model against networks of 20 hidden units
-  jaxgen assess --learner network --resamples 100000 --store long
+  jaxgen assess --learner network --resamples 100000 --out long
       a long run: stopped or killed, the same command goes on with what is not in the folder `long` yet
 
-The losses of each learner are saved as soon as it is trained. If the folder cannot be written any more, the results
-go to a temporary one, whose name is printed.
+Every part of the training, about a minute's work, is saved as soon as it is done. If the folder cannot be written any
+more, the results go to a temporary one, whose name is printed. `jaxgen report DIR` says how far a run is.
 
 exit codes: 0 done, 1 some trainings or learners failed, or some results could not be saved (all others are), 2 the
 input or the command was not as expected (nothing was trained), 130 stopped by the user, 143 ended by the system"""
@@ -104,14 +104,8 @@ def add_to(commands: Any) -> None:
         "--out",
         type=Path,
         metavar="DIR",
-        help="new folder for table, figure and losses (default: jaxgen-runs/DATA-TIME)",
-    )
-    run.add_argument(
-        "--store",
-        type=Path,
-        metavar="DIR",
-        help="folder that keeps every part of the training as soon as it is done, from which the same command goes on; "
-        "see jaxgen report",
+        help="folder for table, figure and losses: a new one, or that of the same command, which goes on with what is "
+        "missing (default: jaxgen-runs/DATA-TIME)",
     )
     run.add_argument("--drop-failed", action="store_true", help="leave out trainings that failed, and say how many")
     run.set_defaults(do="jaxgen.cli.assess:do_assess", check=check)
@@ -121,13 +115,14 @@ def check(options: argparse.Namespace) -> None:
     """Refuses what needs nothing heavy to be seen.
 
     Raises:
-      FileExistsError: the folder for the results is there.
+      FileExistsError: the folder for the results holds other things.
       FileNotFoundError: the data are not.
       ValueError: a target or a task of built-in data, or no target of a file.
     """
-    if options.out is not None and os.path.lexists(options.out):
+    if options.out is not None and os.path.lexists(options.out) and not (options.out / "manifest.json").exists():
         raise FileExistsError(
-            f"expected a new folder for the results, got {options.out}, which exists; choose another with --out"
+            f"expected a new folder for the results, or one to go on with, got {options.out}, which holds other "
+            "things; choose another with --out"
         )
     if options.file in BUNDLED and not os.path.exists(options.file):
         for option, given in (("--target", options.target), ("--task", options.task)):

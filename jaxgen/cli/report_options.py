@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 _EPILOG = """examples:
-  jaxgen assess --learner network --resamples 100000 --store long
+  jaxgen assess --learner network --resamples 100000 --out long
       a long run, of which every part is kept in the folder `long`
   jaxgen report long
       while it goes on, or after it was stopped: what is known so far, and how long the rest takes"""
@@ -21,5 +21,7 @@ def add_to(commands: Any) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    report.add_argument("folder", metavar="DIR", type=Path, help="what a run got as its store")
+    report.add_argument(
+        "folder", metavar="DIR", type=Path, help="what assess got as its store, or the command line as --out"
+    )
     report.set_defaults(do="jaxgen.cli.report:do_report")

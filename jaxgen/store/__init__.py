@@ -1,8 +1,8 @@
 """Runs and losses on disk: complete or not there, and checked when they are read."""
 
-from jaxgen.store.files import checksum, claim_folder, new_folder, publish, read, write
+from jaxgen.store.files import checksum, claim_folder, held, new_folder, publish, read, write
 from jaxgen.store.losses import load, save
-from jaxgen.store.runs import State, StoredRun, begin, open
+from jaxgen.store.runs import State, StoredRun, begin, open, put
 
 __all__ = [
     "State",
@@ -10,10 +10,12 @@ __all__ = [
     "begin",
     "checksum",
     "claim_folder",
+    "held",
     "load",
     "new_folder",
     "open",
     "publish",
+    "put",
     "read",
     "save",
     "write",

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,6 +15,11 @@ import numpy as np
 
 from jaxgen.types import Data
 from jaxgen.types.numbers import require_kind, shown
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 _PROBE_BYTES = 2**20
 """Written to a new folder on trial: a full disk often has room for a name, but not for this."""
@@ -179,6 +185,35 @@ def claim_folder(path: str | Path) -> Path:
         shutil.rmtree(path, ignore_errors=True)
         raise
     return path
+
+
+@contextmanager
+def held(folder: Path, expected: str, advice: str = "wait for it") -> Iterator[None]:
+    """Keeps other processes that ask for the same from a folder, as long as this one lives.
+
+    Args:
+      folder: which is there.
+      expected, advice: the sentence for those that come later: what was expected, and what to do.
+    Raises:
+      RuntimeError: another process has it.
+      OSError: the folder cannot be written.
+    """
+    with one_sentence(folder):
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if fcntl is not None:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.pread(lock, 200, 0).decode(errors="replace").strip() or "another process"
+                raise RuntimeError(f"{expected}, got {folder}, at which {holder} does; {advice}") from None
+            except OSError:  # a file system without locks
+                pass
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+        yield
+    finally:
+        os.close(lock)  # the lock goes with it
 
 
 def _refuse_existing(path: Path) -> None:

@@ -133,6 +133,14 @@ def as_losses(arrays: Arrays, plan: Plan, heading: Heading) -> Losses:
     )
 
 
+def as_arrays(losses: Losses) -> Arrays:
+    """The arrays [Q, R, ...] of losses [*Q, R]: the opposite of `as_losses`."""
+    arrays = {name: getattr(losses, name) for name in ("test_mean", "train_mean", "failure", "values", "predictions")}
+    arrays |= {f"info/{name}": np.asarray(array) for name, array in losses.info.items()}
+    known = {name: array for name, array in arrays.items() if array is not None}
+    return known if losses.sets else {name: array[None] for name, array in known.items()}
+
+
 def of_range(plan: Plan, part: Part) -> Plan:
     """The rows of a part: train and test [*sets, rows, N]."""
     if not plan.sets:

@@ -11,7 +11,6 @@ what is there is whole, and the same call goes on with what is not there.
 import hashlib
 import json
 import os
-import socket
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,16 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxgen.store.files import as_path, new_folder, one_sentence, read, write
-from jaxgen.store.parts import Arrays, Heading, Part, joined
+from jaxgen.store.files import as_path, held, new_folder, one_sentence, read, write
+from jaxgen.store.parts import Arrays, Heading, Part, as_arrays, joined
 from jaxgen.types import Losses, Plan
 from jaxgen.types.drawn import DrawnPlan, Recipe
 from jaxgen.types.numbers import shown
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
 
 _FORMAT = 1
 
@@ -190,27 +184,11 @@ class StoredRun:
           RuntimeError: another process does.
           OSError: the folder cannot be written.
         """
-        with one_sentence(self.folder):
-            lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            if fcntl is not None:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    holder = os.pread(lock, 200, 0).decode(errors="replace").strip() or "another process"
-                    raise RuntimeError(
-                        f"expected a run that nobody works at, got {self.folder}, at which {holder} does; wait for it, "
-                        "or give an executor to work with more processes"
-                    ) from None
-                except OSError:  # a file system without locks
-                    pass
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+        advice = "wait for it, or give an executor to work with more processes"
+        with held(self.folder, "expected a run that nobody works at", advice):
             for left in self.folder.glob("*.partial"):  # of a process that was killed
                 left.unlink(missing_ok=True)
             yield
-        finally:
-            os.close(lock)  # the lock goes with it
 
     def _file(self, number: int) -> Path:
         return self.folder / f"part-{number:05d}.npz"
@@ -288,6 +266,23 @@ def begin(folder: str | os.PathLike, asked: Asked, heading: Heading, plan: Plan,
                 raise
     run = open(path)
     _refuse_other(run, asked)
+    return run
+
+
+def put(folder: str | os.PathLike, asked: Asked, heading: Heading, losses: Losses) -> StoredRun:
+    """A run that is complete, from its losses, in one part.
+
+    Args:
+      folder: its path.
+      asked, heading: of the run that gave the losses.
+      losses: of all its rows, [*Q, R].
+    Raises:
+      ValueError: the folder holds something else.
+      OSError: it cannot be made or written.
+    """
+    whole = Part(0, 0, heading.sets, 0, losses.resamples)
+    run = begin(folder, asked, heading, losses.plan, (whole,))
+    run.publish(whole, as_arrays(losses), 0.0)
     return run
 
 
