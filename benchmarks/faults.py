@@ -62,8 +62,20 @@ class Kept:
     """Watches that no part that is done is lost or computed again."""
 
     def __init__(self, folder: Path):
-        self.folder, self.known = folder, {}
+        self.folders, self.known = [folder], {}
         self.violations = self.kills = 0
+
+    @property
+    def folder(self) -> Path:
+        """That of the present run."""
+        return self.folders[-1]
+
+    def anew(self):
+        """Goes on with another run."""
+        first = self.folders[0]
+        self.look()
+        self.folders.append(first.with_name(f"{first.name}-{len(self.folders)}"))
+        self.known = {}
 
     def look(self):
         """Compares what is there with what was."""
@@ -107,7 +119,9 @@ def of_a_worker_of_a_pool(kept: Kept, kills: int, random) -> None:
 
 
 def of_a_worker_of_dask(kept: Kept, kills: int, random) -> None:
-    """Workers of a cluster are killed while one call goes on; Dask starts others and gives them the parts."""
+    """Workers of a cluster are killed while a call goes on; Dask starts others and gives them the parts. A call that
+    ends before there were enough kills is followed by another with a new folder.
+    """
     with cluster() as workers, Client(workers) as opened:
         client: Any = opened
         stop = threading.Event()
@@ -125,6 +139,9 @@ def of_a_worker_of_dask(kept: Kept, kills: int, random) -> None:
         killer = threading.Thread(target=kill, daemon=True)
         killer.start()
         ask(kept.folder, client)
+        while kept.kills < kills:
+            kept.anew()
+            ask(kept.folder, client)
         stop.set()
         killer.join()
 
@@ -172,9 +189,8 @@ def killed(kills: int, whole: jg.Losses, folder: Path) -> list[str]:
         begun, kept = time.perf_counter(), Kept(folder / str(number))
         kind(kept, kills, np.random.default_rng(number))
         kept.look()
-        losses = ask(kept.folder)
+        apart = max(np.max(np.abs(ask(each).g / whole.g - 1)) for each in kept.folders)
         kept.look()
-        apart = np.max(np.abs(losses.g / whole.g - 1))
         minutes = (time.perf_counter() - begun) / 60
         lines.append(f"{name:36s} {kept.kills:5d}  {kept.violations:24d}  {apart:23.1e}  {minutes:7.1f}")
         print(lines[-1], flush=True)
@@ -213,8 +229,9 @@ def damaged(whole: jg.Losses, folder: Path) -> list[str]:
     tried("another learner", lambda place: None, lambda place: ask(place, learner=learn.Mean()))
     tried("a loss of the same name", lambda place: None, with_another_loss)
     tried("two processes at once", lambda place: None, while_another_works)
-    lines.append(f"{'a full disk':30s} {on_a_full_disk(folder, whole)}")
-    print(lines[-1], flush=True)
+    for name, said in (("a full disk", on_a_full_disk(folder, whole)), ("a read-only folder", read_only(base, whole))):
+        lines.append(f"{name:30s} {said}")
+        print(lines[-1], flush=True)
     return lines
 
 
@@ -255,22 +272,47 @@ def while_another_works(place: Path) -> jg.Losses:
 def on_a_full_disk(folder: Path, whole: jg.Losses) -> str:
     """Asks with a store on a file system that is too small, then enlarges it."""
     place = folder / "small"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
-    if subprocess.run(command, check=False, capture_output=True).returncode:
+    if not mounted(place, "size=1m"):
         return "not tried: mounting a small file system is not allowed here"
     try:
-        try:
-            ask(place / "run")
-            return "NOT FULL"
-        except OSError as error:
-            said = str(error).replace(str(folder), "DIR")
-        done = store.open(place / "run").state().done
-        subprocess.run(["mount", "-o", "remount,size=100m", str(place)], check=True)
-        right = np.allclose(ask(place / "run").g, whole.g, rtol=1e-4)
-        return f"{said} ({done} parts kept): {'the same losses' if right else 'OTHER LOSSES'}"
+        return refused_then_mended(place, whole, "size=100m")
     finally:
         subprocess.run(["umount", "-l", str(place)], check=False)
+
+
+def read_only(base: Path, whole: jg.Losses) -> str:
+    """Asks for what is missing of a run on a file system that may not be written, then makes it writable."""
+    place = base.with_name("locked")
+    if not mounted(place, "size=100m"):
+        return "not tried: mounting a file system is not allowed here"
+    try:
+        shutil.copytree(base, place / "run")
+        for file in sorted((place / "run").glob("part-*.npz"))[80:]:
+            file.unlink()
+        subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
+        return refused_then_mended(place, whole, "rw")
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=False)
+
+
+def mounted(place: Path, options: str) -> bool:
+    """Whether a file system of its own could be made in a new folder."""
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
+def refused_then_mended(place: Path, whole: jg.Losses, remedy: str) -> str:
+    """What was said of a place that cannot be written, and whether the losses are right once it can."""
+    try:
+        ask(place / "run")
+        return "WRITTEN ALL THE SAME"
+    except OSError as error:
+        said = str(error).replace(str(place.parent), "DIR")
+    done = store.open(place / "run").state().done
+    subprocess.run(["mount", "-o", f"remount,{remedy}", str(place)], check=True)
+    right = np.allclose(ask(place / "run").g, whole.g, rtol=1e-4)
+    return f"{said} ({done} parts kept): {'the same losses' if right else 'OTHER LOSSES'}"
 
 
 def main():
