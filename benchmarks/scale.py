@@ -1,6 +1,6 @@
 """Long runs in parts: rows per second from beginning to end, memory, and what more processes and devices bring.
 
-    python benchmarks/scale.py           1,000,000 linear fits, 100,000 networks; writes results/scale.txt
+    python benchmarks/scale.py           1,100,000 linear fits, 100,000 networks; writes results/scale.txt
     python benchmarks/scale.py --quick   a fiftieth of the rows; writes nothing
 
 Every measurement is a process of its own, so that memory and compilation are its own too.
@@ -19,6 +19,8 @@ from quiet import Watch, publish
 from speed import machine
 
 LINEAR = {"learner": "linear", "rows": 1_000_000, "n": 100, "d": 10, "part": 20_000}
+LAZY = {"learner": "linear", "rows": 100_000, "n": 10_000, "d": 10, "part": 5000, "lazy": True}
+"""The weights of all its rows would take 2 GB."""
 NETWORKS = {"learner": "network", "rows": 100_000, "n": 100, "d": 10, "part": 2000, "hidden": 20, "steps": 500}
 
 
@@ -46,11 +48,12 @@ def measure(asked):
     if asked["learner"] == "network":
         learner = learn.Descent(learn.MLP((asked["hidden"],)), rate=0.01, steps=asked["steps"])
     data = simulate.linear_ar(jax.random.key(0), None, n=asked["n"], d=asked["d"]).data
-    plan = resample.leave_out(jax.random.key(1), data.n, fraction=0.25, resamples=asked["rows"])
+    lazy = asked.get("lazy", False)
+    plan = resample.leave_out(jax.random.key(1), data.n, fraction=0.25, resamples=asked["rows"], lazy=lazy)
     seen = []
     with tempfile.TemporaryDirectory() as folder, executor_of(asked) as executor:
         warm = {"keep": "rows", "executor": executor, "part": asked["part"]}
-        jg.assess(jax.random.key(2), learner, data, short(plan, 4 * asked["part"]), **warm)
+        jg.assess(jax.random.key(2), learner, data, plan.rows(0, 4 * asked["part"]), **warm)
         begun = time.perf_counter()
 
         def watch():
@@ -79,13 +82,6 @@ def measure(asked):
         rates.append((end - done) * asked["part"] / max(stop - start, 1e-9))
         memory.append(size)
     return {"seconds": seconds, "rates": rates, "memory": memory}
-
-
-def short(plan, rows):
-    """The first rows of a plan: a run of them compiles what the whole needs."""
-    from jaxgen import resample
-
-    return resample.from_weights(plan.train[:rows], plan.test[:rows])
 
 
 def resident():
@@ -118,14 +114,19 @@ class every:  # noqa: N801 (reads like a statement)
 def long_runs(share):
     """Rows per second and memory from the first parts to the last."""
     lines = [
-        "                                               rows    minutes   rows/s: first   middle     last tenth   "
+        "                                                 rows    minutes   rows/s: first   middle     last tenth   "
         "memory, MiB: first   middle     last"
     ]
-    for name, asked in (("least squares", LINEAR), ("networks, 20 units, 500 epochs", NETWORKS)):
+    for name, asked in (
+        ("least squares", LINEAR),
+        ("least squares, lazy plan", LAZY),
+        ("networks, 20 units, 500 epochs", NETWORKS),
+    ):
         rows = asked["rows"] // share
         got = measured(**asked | {"rows": rows, "part": min(asked["part"], rows // 20)})
+        what = f"{name}, N = {asked['n']}, D = 10"
         lines.append(
-            f"{name + ', N = 100, D = 10':42s} {rows:9,d} {got['seconds'] / 60:10.2f} "
+            f"{what:44s} {rows:9,d} {got['seconds'] / 60:10.2f} "
             + " ".join(f"{rate:14,.0f}" for rate in got["rates"])
             + " "
             + " ".join(f"{size:14,.0f}" for size in got["memory"])
