@@ -1,6 +1,7 @@
 """Larsen & Hansen 1995 with a network of 20 tanh units in place of the linear model: p(G), true and by leave-out.
 
     python benchmarks/larsen1995_network.py            # about ten minutes on two cores
+    python benchmarks/larsen1995_network.py --resume   # goes on where a run of the same code was stopped
     python benchmarks/larsen1995_network.py --quick    # few data sets; writes nothing
 
 prints the results and writes them, with a figure, to benchmarks/results/. There are two systems with the inputs of the
@@ -9,15 +10,16 @@ true p(G) is that of 2000 trained networks, the G of each from 10,000 fresh case
 """
 
 import argparse
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import jax
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+from kept_parts import kept_part
 from larsen1995 import (
     FRACTION,
     LINEAR,
@@ -133,16 +135,27 @@ class Found:
 
 def study(system, some, resamples):
     """Both models on one system; leave-out on the first data sets."""
-    data = first(system, some)
+    return {name: study_of(name, system, some, resamples) for name in MODELS}
+
+
+def study_of(name, system, some, resamples):
+    """One model on one system."""
     plan = resample.leave_out(jax.random.key(1), system.n, FRACTION, resamples, sets=some)
-    return {
-        name: Found(
-            true_generalization(model, system, system.n),
-            true_generalization(model, system, system.left),
-            jg.assess(jax.random.key(0), model, data, plan),
-        )
-        for name, model in MODELS.items()
-    }
+    return Found(
+        true_generalization(MODELS[name], system, system.n),
+        true_generalization(MODELS[name], system, system.left),
+        jg.assess(jax.random.key(0), MODELS[name], first(system, some), plan),
+    )
+
+
+def timed_unlearning(data, fractions, resamples):
+    """Rows of `unlearn` for the network, and a line on other work of the machine."""
+    watch = Watch()
+    rows = []
+    for fraction in fractions:
+        rows += unlearn(NETWORK, data, (fraction,), resamples, damping=DAMPING)
+        watch.look()
+    return rows, watch.line()
 
 
 def show_study(system, found):
@@ -204,7 +217,7 @@ def figure(studies):
             true, colour = estimate.ecdf(np.log1p(one.truth)), COLOURS[name]
             left.plot(true.values, true.probability, color=colour, label=f"{name}, true")
             quarter, middle, three = leave_out_shares(one.empirical, grid)
-            left.plot(grid, middle, "--", color=colour, label=f"{name}, leave-out, median and quartiles")
+            left.plot(grid, middle, "--", color=colour, label=f"{name}, leave-out")
             left.fill_between(grid, quarter, three, color=colour, alpha=0.15, linewidth=0)
             right.hist(one.truth, np.linspace(NOISE, reach, bins), density=True, color=colour, alpha=0.45, label=name)
             right.axvline(one.truth.mean(), color=colour, label=f"average {one.truth.mean():.1f}")
@@ -212,14 +225,15 @@ def figure(studies):
         left.axvline(low, color="grey", linewidth=1)
         right.axvline(NOISE, color="grey", linewidth=1, label=f"least G {NOISE}")
         left.set(
-            title=f"The system is {system.name}, {system.n} cases: distribution functions",
+            title=f"The system is {system.name}, {system.n} cases: median and quartiles by leave-out",
             xlabel="log(1 + G), squared loss",
             ylabel="probability",
             xlim=(grid[0], grid[-1]),
-            ylim=(0, 1),
+            ylim=(0, 1.2),
+            yticks=np.arange(0, 1.1, 0.2),
         )
         right.set(title="Density of the true G", xlabel="G, squared loss", ylabel="density")
-        left.legend(loc="upper left", edgecolor="none", framealpha=0.9, fontsize=8)
+        left.legend(loc="upper left", frameon=False, fontsize=8, ncols=2)
         right.legend(frameon=False, fontsize=8)
     return drawn
 
@@ -227,24 +241,37 @@ def figure(studies):
 def main():
     parser = argparse.ArgumentParser(description="Larsen & Hansen 1995 with a network of 20 units.")
     parser.add_argument("--quick", action="store_true", help="few data sets; writes nothing")
-    quick = parser.parse_args().quick
+    parser.add_argument("--resume", action="store_true", help="takes the parts that an earlier run of this code made")
+    chosen = parser.parse_args()
+    quick = chosen.quick
     matplotlib.use("Agg")
-    start = time.perf_counter()
     sets, some, resamples = (60, 4, 20) if quick else (2000, 100, 200)
-    few, fractions = (2, (0.25,)) if quick else (6, (0.01, 0.05, 0.1, 0.25))
+    few, fractions, splits = (2, (0.25,), 20) if quick else (6, (0.01, 0.05, 0.1, 0.25), 100)
     systems = [linear_system(sets)] if quick else [linear_system(sets), tanh_system(sets)]
-    studies = [(system, study(system, some, resamples)) for system in systems]
-    watch = Watch()
-    rows = unlearn(NETWORK, first(systems[-1], few), fractions, 20 if quick else 100, damping=DAMPING)
-    watch.look()
+    minutes = 0.0
+
+    def part(name, compute):
+        nonlocal minutes
+        if quick:
+            return compute()
+        found, took = kept_part(f"larsen1995_network-{name}", compute, chosen.resume)
+        print(f"{name}: {took:.1f} minutes", flush=True)
+        minutes += took
+        return found
+
+    studies = [
+        (one, {name: part(f"{one.n}-{name}", partial(study_of, name, one, some, resamples)) for name in MODELS})
+        for one in systems
+    ]
+    rows, watched = part("unlearning", partial(timed_unlearning, first(systems[-1], few), fractions, splits))
     sections = [
         [
             machine(),
             f"Larsen & Hansen 1995 with {NETWORK}; seeds 1995, 1996, 1, 2, 3, 4",
-            f"whole run {time.perf_counter() - start:.0f} s, compilation included; least G {NOISE}",
+            f"least G {NOISE}; {minutes:.1f} minutes, compilation included",
         ],
         *(show_study(system, found) for system, found in studies),
-        [*show_unlearning(rows, few, 20 if quick else 100), watch.line()],
+        [*show_unlearning(rows, few, splits), watched],
     ]
     text = "\n\n".join("\n".join(lines) for lines in sections)
     print(text)
