@@ -184,8 +184,8 @@ def show_unlearning(rows, sets, resamples):
 def leave_one_out(sets):
     """Lines on the average of leave-one-out by linear unlearning, beside exact leave-one-out, FPE and the truth."""
     yield (
-        f"Leave-one-out, means over {sets} data sets (standard errors). Linear unlearning in the closed form of Hansen & "
-        "Larsen 1996 is the mean of e^2 (1 + h) / (1 - h), exact leave-one-out that of e^2 / (1 - h)^2."
+        f"Leave-one-out, means over {sets} data sets (standard errors). Linear unlearning in the closed form of "
+        "Hansen & Larsen 1996 is the mean of e^2 (1 + h) / (1 - h), exact leave-one-out that of e^2 / (1 - h)^2."
     )
     columns = ("true avr(G)", "new targets, same inputs", "unlearning", "exact leave-one-out", "FPE")
     yield f"{'':34}" + "".join(f"{name:>26}" for name in columns)
@@ -198,8 +198,8 @@ def leave_one_out(sets):
         cells.insert(1, f"{NOISE * (1 + P / N):.1f}")
         yield f"  {name:32}" + "".join(f"{cell:>26}" for cell in cells)
     yield (
-        "  The closed form is for new targets at the same inputs, as FPE is, and not for G. Exact leave-one-out is for G "
-        "after 19 cases; it is too low only where cases are correlated in time, since neighbours of"
+        "  The closed form is for new targets at the same inputs, as FPE is, and not for G. Exact leave-one-out is for "
+        "G after 19 cases; it is too low only where cases are correlated in time, since neighbours of"
     )
     yield "  the case that is left out, which are like it, stay in the training set."
 

@@ -118,6 +118,7 @@ def true_generalization(model, system, n, at_once=100):
                 [cases[begin : begin + at_once, :n], np.repeat(new[None], len(cases[begin:][:at_once]), 0)], 1
             )
             for cases, new in ((system.data.x, system.x), (system.data.y, system.y))
+            for some in (cases[begin : begin + at_once],)
         )
         data = jg.Data(x, y, system.data.names)
         found.append(NOISE + jg.assess(jax.random.key(0), model, data, plan, keep="rows").g[:, 0])
@@ -162,8 +163,8 @@ def show_study(system, found):
     """Lines on both models on one system."""
     some, resamples = found["network"].empirical.g.shape
     yield (
-        f"The system that is {system.name}, N = {system.n}: true over {len(found['network'].truth)} data sets, leave-out "
-        f"of a quarter on {some}, {resamples} splits each"
+        f"The system that is {system.name}, N = {system.n}: true over {len(found['network'].truth)} data sets, "
+        f"leave-out of a quarter on {some}, {resamples} splits each"
     )
     yield f"{'G':14}" + "".join(
         f"{title:>14}" for title in ("average", "(error)", "median", "std", f"avr, {system.left}", "skewness")
@@ -198,8 +199,8 @@ def show_comparison(found):
     ]
     yield (
         f"Prob(G of the linear model > G of the network): true {true:.3f}, by leave-out {np.mean(guessed):.3f} "
-        f"(quartiles {np.quantile(guessed, 0.25):.2f} to {np.quantile(guessed, 0.75):.2f}); the network is found better "
-        f"at 5 % by eq. 9 in {rates[0]:.0%} of the data sets, by the corrected test in {rates[1]:.0%}"
+        f"(quartiles {np.quantile(guessed, 0.25):.2f} to {np.quantile(guessed, 0.75):.2f}); the network is found "
+        f"better at 5 % by eq. 9 in {rates[0]:.0%} of the data sets, by the corrected test in {rates[1]:.0%}"
     )
 
 
@@ -268,7 +269,7 @@ def main():
         [
             machine(),
             f"Larsen & Hansen 1995 with {NETWORK}; seeds 1995, 1996, 1, 2, 3, 4",
-            f"least G {NOISE}; {minutes:.1f} minutes, compilation included",
+            f"whole run {60 * minutes:.0f} s, compilation included; least G {NOISE}",
         ],
         *(show_study(system, found) for system, found in studies),
         [*show_unlearning(rows, few, splits), watched],
