@@ -39,7 +39,7 @@ def test_the_linear_model_of_larsen_and_hansen():
     text = quick("larsen1995.py")
     fpe = rows(text, "FPE")[0]
     assert fpe[2] == "-12.3"
-    ours = next(line.split() for line in text.splitlines() if line.endswith("ours"))
+    ours = next(line.split() for line in text.splitlines() if line.endswith("   ours"))
     assert float(ours[2]) == pytest.approx(-12.3, abs=2)
     independent = rows(text, "  independent cases")[0]
     truth, unlearning, exact = (float(independent[place]) for place in (0, 3, 5))
