@@ -226,14 +226,15 @@ def figure(studies):
         left.axvline(low, color="grey", linewidth=1)
         right.axvline(NOISE, color="grey", linewidth=1, label=f"least G {NOISE}")
         left.set(
-            title=f"The system is {system.name}, {system.n} cases: median and quartiles by leave-out",
             xlabel="log(1 + G), squared loss",
             ylabel="probability",
             xlim=(grid[0], grid[-1]),
             ylim=(0, 1.2),
             yticks=np.arange(0, 1.1, 0.2),
         )
-        right.set(title="Density of the true G", xlabel="G, squared loss", ylabel="density")
+        left.set_title(f"The system is {system.name}, {system.n} cases; shaded: quartiles by leave-out", fontsize=10)
+        right.set(xlabel="G, squared loss", ylabel="density")
+        right.set_title("Density of the true G", fontsize=10)
         left.legend(loc="upper left", frameon=False, fontsize=8, ncols=2)
         right.legend(frameon=False, fontsize=8)
     return drawn
