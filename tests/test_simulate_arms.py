@@ -238,6 +238,17 @@ def test_the_noise_leaves_its_share_of_the_variance(simulated, family, kind):
     assert np.mean((simulation.data.y - simulation.noise_free) ** 2) > 0.93 * simulation.irreducible
 
 
+@pytest.mark.parametrize(("kind", "most"), [("8fh", 0.38), ("8nh", 0.31)])
+def test_high_noise_leaves_no_more_than_delves(simulated, kind, most):
+    """At most the stated share of the variance is irreducible in DELVE's files, and not much less: noise on the angles
+    that is three times that of "m" leaves 0.85 of the bound at least. 5 standard errors for the share of ours.
+    """
+    simulation = simulated("pumadyn", kind)
+    share = simulation.irreducible / simulation.variance
+    error = simulation.irreducible_error / simulation.variance
+    assert 0.85 * most < share < most - 5 * error
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("linearity", ["f", "n"])
 def test_with_32_inputs_the_noise_leaves_about_the_share_that_it_leaves_with_8(simulated, family, linearity):

@@ -231,7 +231,7 @@ def test_twenty_five_homes_are_a_gaussian_area():
 
 # The data
 
-MEMBERS = ["8fm", "8nm", "8nh", "32nh"]
+MEMBERS = ["8fm", "8nm", "8fh", "8nh", "32nh"]
 
 
 @cache
@@ -261,7 +261,7 @@ def test_targets_are_skewed_shares_with_exact_zeros(name):
 def test_noise_has_its_share_and_mean_zero(name):
     made = data(name)
     share = made.irreducible / made.variance
-    low, high = (0.03, 0.05) if name.endswith("m") else (0.23, 0.3)
+    low, high = (0.03, 0.05) if name.endswith("m") else (0.21, 0.3)
     assert low < share < high
     noise = made.data.y[:, 0] - made.noise_free[:, 0]
     assert noise.mean() == pytest.approx(0, abs=5 * noise.std() / math.sqrt(len(noise)))
@@ -338,11 +338,33 @@ def test_inputs_have_their_laws(kind):
                 assert scipy.stats.chisquare(counts).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("name", ["8fm", "8nm", "32nh"])
+@pytest.mark.parametrize("name", ["8fm", "8nm", "8nh", "32nh"])
 def test_the_target_without_noise_is_that_of_the_inputs(name):
     """Rounding of double precision, in another program."""
     made = data(name)
-    np.testing.assert_allclose(bank_target(made.data.x, name[-2]), made.noise_free[:, 0], rtol=1e-9, atol=1e-14)
+    ideal = bank_target(made.data.x, name[-2], name[-1])
+    np.testing.assert_allclose(ideal, made.noise_free[:, 0], rtol=1e-9, atol=1e-14)
+
+
+STATED = [("8fh", None, 0.143, 0.04), ("8nh", 0.068, 0.077, 0.15)]
+
+
+@pytest.mark.parametrize(("name", "mean", "deviation", "apart"), STATED, ids=[row[0] for row in STATED])
+def test_high_noise_has_about_the_moments_that_are_known_of_delves(name, mean, deviation, apart):
+    """4 %: 5 standard errors of a standard deviation from 8192 cases. 15 % for 8nh: the docstring says 10 % too little
+    for the mean and 8 % too much for the standard deviation, which no speed of the tellers mends together.
+    """
+    y = data(name).data.y
+    assert y.std() == pytest.approx(deviation, rel=apart)
+    assert mean is None or y.mean() == pytest.approx(mean, rel=apart)
+
+
+def test_tellers_who_are_faster_or_slower_turn_fewer_or_more_away():
+    x = inputs("8f")[:200]
+    assert np.all(bank_target(x, "f", "h") < bank_target(x, "f", "m"))
+    assert np.all(bank_target(x, "n", "h") > bank_target(x, "n", "m"))
+    many = inputs("32n")[:50]
+    np.testing.assert_array_equal(bank_target(many, "n", "h"), bank_target(many, "n", "m"))
 
 
 def test_more_customers_and_shorter_queues_turn_more_away():

@@ -42,10 +42,19 @@ _RANGES = {
 }
 """Largest angle (radians) and velocity, and largest torque (Nm)."""
 _MULTIPLIER = (0.25, 2.5)
-_NOISE = {"8fm": 0.12, "8fh": 0.46, "8nm": 0.12, "8nh": 0.46}
+_NOISE = {"8fm": 0.12, "8fh": 0.36, "8nm": 0.12, "8nh": 0.36}
 """Standard deviations of the noise on the joint angles, radians."""
-_REST = {"32fm": 0.0042, "32fh": 0.0171, "32nm": 0.00501, "32nh": 0.0225}
-"""Standard deviations of the noise on the acceleration of joint 6, radians per second squared."""
+_REST = {
+    "8fm": 0.0,
+    "8fh": 1.2,
+    "8nm": 0.0,
+    "8nh": 1.2,
+    "32fm": 0.0042,
+    "32fh": 0.0142,
+    "32nm": 0.00501,
+    "32nh": 0.0184,
+}
+"""Standard deviations of the noise on the target, radians per second squared."""
 
 
 def pumadyn(
@@ -58,7 +67,8 @@ def pumadyn(
 
     - 8 inputs: angles and velocities of joints 1 to 3, torques of joints 1 and 2; all others are 0. The target is the
       acceleration of joint 3. Angles and velocities are within 0.3 pi ("f") or 0.6 pi ("n") of 0, torques within 0.3
-      or 0.6. Gaussian noise acts on the angles, so that its effect depends on the inputs.
+      or 0.6. Gaussian noise acts on the angles, so that its effect depends on the inputs; with noise "h" there is some
+      on the target as well.
     - 32 inputs: angles and velocities of all joints and torques of joints 1 to 5, within 0.75 pi and 75 of 0 ("n") or
       half of that ("f"), and multipliers in [0.25, 2.5] of the masses (with their moments of inertia), the lengths a
       and the viscous frictions of links 1 to 5. The target is the acceleration of joint 6; only theta5 and tau4 matter
@@ -70,7 +80,14 @@ def pumadyn(
     noise the arm explains 95.0 % of the variance of pumadyn-8fm, 96.8 % of pumadyn-8nm and 97.3 % of pumadyn-32nm.
     What is left of the latter is Gaussian noise of constant variance. The files tell hardly between a friction of B,
     as the toolbox lists it, and none, but pumadyn-32nm excludes B times the gear ratio. The size of the noise follows
-    from what is left (8fm, 8nm, 32nm) or from the mean and the variance of the target that DELVE lists (8fh, 8nh).
+    from what is left (8fm, 8nm, 32nm).
+
+    Of 8fh and 8nh there is no file, only the mean and the variance of the target, and that at most 38 % and 31 % of the
+    variance are irreducible. Noise on the angles alone cannot have both: that of 8fh would have a standard deviation of
+    0.48 by the variance of the target, 25.9, and of 0.39 at most by the share. Here it is 0.36, three times that of
+    noise "m", and Gaussian noise of standard deviation 1.2 on the target makes up for the rest, so that 37 % and 28 %
+    are irreducible. How DELVE divides its noise between angles and target cannot be known from this.
+
     Choices, for want of a file: the ranges of 32f, and for 32fm, 32fh and 32nh a noise of the share of the variance
     that it has with 8 inputs.
 
@@ -216,4 +233,4 @@ def _arm(kind: str) -> arms.Arm:
     names = tuple(f"{symbol}{i + 1}" for symbol, count in counts.items() for i in range(count))
     low, high = np.array([limits.get(symbol, _MULTIPLIER) for symbol, count in counts.items() for _ in range(count)]).T
     spread = np.array([_NOISE[kind] if few and name.rstrip("123") == "theta" else 0.0 for name in names])
-    return arms.Arm(_target, names, low, high, jax.random.normal, spread, 0.0 if few else _REST[kind])
+    return arms.Arm(_target, names, low, high, jax.random.normal, spread, _REST[kind])
