@@ -9,9 +9,10 @@ prints the tables and writes them, with figures, to benchmarks/results/. Only pu
 
 The paper trains networks with 6 inputs, 6 hidden units and 20 outputs on 1000 of 3800 pixels, 20 times, and estimates
 their error by B = 50 resamplings. It does not tell how they were trained, nor the unit of its table. Here 6 tanh units
-are trained by conjugate gradients, once with softmax and cross-entropy, and once with logistic outputs and squared
-error, as was usual in 1994. R is the risk of the network trained on all n cases, ER its mean over training sets; ACE
-and UMSE are the mean squared errors of an estimator for R and for ER.
+are trained by conjugate gradients, once with logistic outputs and squared error, as was usual in 1994, and once with
+softmax and cross-entropy; by few iterations, so that 500 training sets are done in minutes. R is the risk of the
+network trained on all n cases, ER its mean over training sets; ACE and UMSE are the mean squared errors of an estimator
+for R and for ER.
 """
 
 import argparse
@@ -39,7 +40,7 @@ from jaxgen import datasets, learn, loss, resample, simulate
 from jaxgen.stats import estimate
 
 RESULTS = Path(__file__).parent / "results"
-HIDDEN, STEPS, SEED, RESERVOIR, PART = 6, 60, 1994, 30_000, 25
+HIDDEN, STEPS, SEED, RESERVOIR, PART = 6, 30, 1994, 20_000, 50
 LOSSES = {"squared error": loss.squared, "misclassification": loss.zero_one}
 ESTIMATORS = {"L_alpha": "L_α", "L_beta": "L_β", "L_alpha_beta": "L_αβ"}
 SCALE = 1e4
@@ -82,8 +83,8 @@ def networks(classes: int, steps: int) -> dict[str, Any]:
     softmax = learn.Conjugate(learn.MLP((HIDDEN,), init="glorot"), steps=steps, objective="softmax_cross_entropy")
     squared = learn.Conjugate(LogisticOutputs(HIDDEN, classes), steps=steps, objective="squared")
     return {
-        "softmax, cross-entropy": learn.Normalised(softmax, how="standard"),
         "logistic outputs, squared error": learn.Normalised(squared, how="standard"),
+        "softmax, cross-entropy": learn.Normalised(softmax, how="standard"),
     }
 
 
@@ -205,7 +206,7 @@ def risks(key: Any, learner: Any, pools: jg.Data, plan: jg.Plan) -> dict[str, tu
 def both_losses(key: Any, learner: Any, data: jg.Data, plan: jg.Plan) -> dict[str, jg.Losses]:
     """One training of every row, under each loss."""
     trained = jg.assess(key, learner, data, plan, loss.zero_one, keep="predictions")
-    return {name: trained.with_loss(function, data.y) for name, function in LOSSES.items()}
+    return {"squared error": trained.with_loss(loss.squared, data.y), "misclassification": trained}
 
 
 def part(source: Source, learner: Any, size: Size, start: int, sets: int) -> pd.DataFrame:
@@ -539,12 +540,12 @@ def main():
             machine(),
             watch.line(),
             "",
-            f"Networks of {HIDDEN} tanh units, {size.steps} conjugate gradients on all training cases, inputs standardised; "
-            f"seed {SEED}. The paper took more than 5000 trainings for 20 training sets.",
-            f"ACE, UMSE and variance are multiplied by {SCALE:g}; squared errors are summed over the classes. ratio: to "
-            "that of .632; paper: the same ratio in its Table 1, for the squared error.",
-            "p: paired t-test of the squared errors against those of .632 over training sets, corrected by Holm's method"
-            " over all comparisons on the same data; correlation: of the estimate with R.",
+            f"Networks of {HIDDEN} tanh units, {size.steps} conjugate gradients on all training cases, inputs "
+            f"standardised; seed {SEED}. The paper took more than 5000 trainings for 20 training sets.",
+            f"ACE, UMSE and variance are multiplied by {SCALE:g}; squared errors are summed over the classes. ratio: to",
+            "that of .632; paper: the same ratio in its Table 1, for the squared error. p: paired t-test of the squared",
+            "errors against those of .632 over training sets, corrected by Holm's method over all comparisons on the",
+            "same data. correlation: of the estimate with R.",
             *sections,
         ]
     )

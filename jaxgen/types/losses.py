@@ -214,7 +214,7 @@ class Losses:
         if targets.shape not in (shape, shape[-2:]):
             raise ValueError(f"expected y {list(shape)}, got {list(targets.shape)}; give the targets trained on")
         check_targets(loss, targets, "y")
-        of_rows = np.broadcast_to(targets, shape).reshape(-1, *shape[-2:])
+        of_rows = np.broadcast_to(targets.astype(predicted.dtype), shape).reshape(-1, *shape[-2:])
         by_set = zip(of_rows, predicted.reshape(-1, *predicted.shape[-3:]), strict=True)
         values = np.stack([_values(loss, *one) for one in by_set]).reshape(predicted.shape[:-1])
         test_mean, train_mean = (
