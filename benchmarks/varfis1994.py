@@ -542,10 +542,10 @@ def main():
             "",
             f"Networks of {HIDDEN} tanh units, {size.steps} conjugate gradients on all training cases, inputs "
             f"standardised; seed {SEED}. The paper took more than 5000 trainings for 20 training sets.",
-            f"ACE, UMSE and variance are multiplied by {SCALE:g}; squared errors are summed over the classes. ratio: to",
-            "that of .632; paper: the same ratio in its Table 1, for the squared error. p: paired t-test of the squared",
-            "errors against those of .632 over training sets, corrected by Holm's method over all comparisons on the",
-            "same data. correlation: of the estimate with R.",
+            f"ACE, UMSE and variance are multiplied by {SCALE:g}; squared errors are summed over the classes. ratio:",
+            "to that of .632; paper: the same ratio in its Table 1, for the squared error. p: paired t-test of the",
+            "squared errors against those of .632 over training sets, corrected by Holm's method over all comparisons",
+            "on the same data. correlation: of the estimate with R.",
             *sections,
         ]
     )
