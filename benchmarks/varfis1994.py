@@ -117,8 +117,8 @@ class Size:
     sizes: tuple[int, ...] = (500, 632, 870)
     resamples: int = 50
     part: int = PART
-    curve: tuple[int, ...] = (250, 354, 500, 632, 870, 1000, 1414, 2000)
-    curve_sets: int = 100
+    curve: tuple[int, ...] = (250, 354, 500, 707, 1000, 1414, 2000)
+    curve_sets: int = 40
     steps: int = STEPS
 
 
