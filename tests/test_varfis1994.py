@@ -72,8 +72,8 @@ def test_training_sets_of_pixels_are_drawn_without_replacement():
 
 
 def test_real_data_that_are_absent_are_named(tmp_path, capsys):
-    assert varfis1994.real(None, (2, 2), (2, 2)) == []
-    assert varfis1994.real(tmp_path, (2, 2), (2, 2)) == []
+    assert varfis1994.real(None) == []
+    assert varfis1994.real(tmp_path) == []
     said = capsys.readouterr().out
     assert "no folder was given" in said
     assert "crop-formosat2 is left out" in said
