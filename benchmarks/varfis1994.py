@@ -43,7 +43,7 @@ RESULTS = Path(__file__).parent / "results"
 HIDDEN, STEPS, SEED, RESERVOIR, PART = 6, 30, 1994, 20_000, 50
 LOSSES = {"squared error": loss.squared, "misclassification": loss.zero_one}
 ESTIMATORS = {"L_alpha": "L_α", "L_beta": "L_β", "L_alpha_beta": "L_αβ"}
-SETS = {"simulated": (500, 50), "crop-formosat2": (50, 0), "satimage": (0, 0)}
+SETS = {"simulated": (500, 50), "crop-formosat2": (20, 0), "satimage": (20, 0)}
 """Training sets for each of the `networks`."""
 SCALE = 1e4
 """Mean squared errors are multiplied by it in tables and figures."""
