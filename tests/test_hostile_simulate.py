@@ -96,3 +96,19 @@ def test_a_covariance_may_be_a_list():
 )
 def test_weights_belong_to_inputs(weights, inputs):
     refused(lambda: SYSTEM.generalization(weights, inputs), ValueError)
+
+
+def test_land_cover_of_hostile_arguments():
+    for name in ("sets", "n", "classes", "inputs", "reservoir"):
+        for count in NO_COUNTS:
+            counts = {"sets": 2, "n": 5} | {name: count}
+            assert name in refused(lambda: simulate.land_cover(KEY, **counts), ValueError)  # noqa: B023
+    assert "classes" in refused(lambda: simulate.land_cover(KEY, 2, 5, 1), ValueError)
+    assert "reservoir" in refused(lambda: simulate.land_cover(KEY, 2, 5, reservoir=1), ValueError)
+    refused(lambda: simulate.land_cover(KEY, 2, None), ValueError)
+    for key in (None, 3, "a", np.zeros(2, np.uint32), jax.random.split(KEY)):
+        refused(lambda: simulate.land_cover(key, 2, 5), TypeError)  # noqa: B023
+        if key is not None:
+            refused(lambda: simulate.land_cover(KEY, 2, 5, scene=key), TypeError)  # noqa: B023
+    refused(lambda: simulate.land_cover(KEY, 2, 10**12), MemoryError)
+    refused(lambda: simulate.land_cover(KEY, 10**6, 10**6), MemoryError)

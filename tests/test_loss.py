@@ -1,5 +1,6 @@
 """Per-case losses against scikit-learn."""
 
+import dataclasses
 import re
 
 import jax.numpy as jnp
@@ -166,3 +167,72 @@ def test_predictions_that_do_not_fit_are_refused(change, sentence):
     } | change
     with pytest.raises(ValueError, match=re.escape(sentence)):
         Losses.from_predictions(**given)
+
+
+def probabilities_of_rows(sets=None):
+    """Targets [*Q, 12, 3] and predictions [*Q, 4, 12, 3] in single precision, as `assess` keeps them."""
+    random, lead = np.random.default_rng(0), () if sets is None else (sets,)
+    y = np.eye(3)[random.integers(3, size=(*lead, 12))]
+    return y, random.dirichlet(np.ones(3), size=(*lead, 4, 12)).astype(np.float32)
+
+
+def kept(predictions, y, function):
+    """Losses [4] of one data set."""
+    train = (np.arange(12) % 4 != np.arange(4)[:, None]).astype(int)
+    return Losses.from_predictions(y, predictions, train, 1 - train, function)
+
+
+@pytest.mark.parametrize("function", [loss.squared, loss.zero_one, loss.cross_entropy])
+def test_another_loss_of_the_same_predictions(function):
+    y, predictions = probabilities_of_rows()
+    wanted, got = kept(predictions, y, function), kept(predictions, y, loss.absolute).with_loss(function, y)
+    assert got.loss == wanted.loss
+    np.testing.assert_array_equal(got.values, wanted.values)
+    np.testing.assert_array_equal(got.g, wanted.g)
+    np.testing.assert_array_equal(got.apparent, wanted.apparent)
+
+
+def test_another_loss_of_several_data_sets_is_that_of_each():
+    y, predictions = probabilities_of_rows(sets=2)
+    one, other = (kept(*each, loss.absolute) for each in zip(predictions, y, strict=True))
+    both = dataclasses.replace(
+        one,
+        **{
+            name: np.stack([getattr(one, name), getattr(other, name)])
+            for name in ("test_mean", "train_mean", "failure", "values", "predictions")
+        },
+    ).with_loss(loss.squared, y)
+    for q, each in enumerate((one, other)):
+        alone = each.with_loss(loss.squared, y[q])
+        np.testing.assert_array_equal(both[q].values, alone.values)
+        np.testing.assert_array_equal(both[q].g, alone.g)
+
+
+def test_another_loss_keeps_failures_and_finds_new_ones():
+    y, predictions = probabilities_of_rows()
+    predictions[1] = np.nan
+    predictions[2] = 2.0  # no probabilities
+    before = kept(predictions, y, loss.squared)
+    after = before.with_loss(loss.cross_entropy, y)
+    assert before.failed.tolist() == [False, True, False, False]
+    assert after.failed.tolist() == [False, True, True, False]
+    with pytest.raises(ValueError, match="row 2: its loss is not finite"):
+        after.g  # noqa: B018
+    untrained = predictions.copy()
+    untrained[0, np.arange(12) % 4 != 0] = np.nan  # what row 0 predicts for its training cases is not known
+    partly = kept(untrained, y, loss.squared).with_loss(loss.zero_one, y)
+    assert np.isnan(partly.train_mean[0])
+    assert not partly.failed[0]
+
+
+def test_another_loss_needs_predictions_and_their_targets(own_messages):
+    y, predictions = probabilities_of_rows()
+    one = kept(predictions, y, loss.squared)
+    with pytest.raises(ValueError, match="expected predictions of every row for another loss, got losses alone of "):
+        dataclasses.replace(one, predictions=None).with_loss(loss.zero_one, y)
+    with pytest.raises(ValueError, match=r"expected y \[12, 3\], got \[11, 3\]; give the targets trained on"):
+        one.with_loss(loss.zero_one, y[:11])
+    with pytest.raises(ValueError, match="expected targets of zeros and ones"):
+        one.with_loss(loss.zero_one, y + 0.5)
+    with pytest.raises(TypeError, match=r"expected a loss such as jaxgen\.loss\.squared, got 'mean'"):
+        one.with_loss("mean", y)

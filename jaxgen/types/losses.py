@@ -185,6 +185,48 @@ class Losses:
         plan = self.plan.chosen(good, f"{self.plan.scheme} without {int((~good).sum())} failed rows")
         return replace(self._pick((good,), plan), dropped=self.dropped + int((~good).sum()))
 
+    def with_loss(self, loss: Loss, y: Float[np.ndarray, "*Q N K"]) -> "Losses":
+        """The same rows under another loss: both the error rate and the squared error of one training, for example.
+
+        Args:
+          loss: of `jaxgen.loss`, or a function of (y, predictions) to [R, N], that takes predictions.
+          y: the targets that were trained on, [*Q, N, K].
+        Returns:
+          Losses [*Q, R], [*Q, R, N], without predictions; rows that failed stay so, and rows without a finite loss are
+          marked as failed.
+        Raises:
+          TypeError: the loss is no function.
+          ValueError: predictions were not kept, or targets that do not fit them or the loss.
+        """
+        if self.predictions is None:
+            raise ValueError(
+                f"expected predictions of every row for another loss, got losses alone of {self.learner}; "
+                "use assess(..., keep='predictions')"
+            )
+        targets, predicted = _numbers(y, "y"), self.predictions
+        shape = (*predicted.shape[:-3], *predicted.shape[-2:])
+        if targets.shape not in (shape, shape[-2:]):
+            raise ValueError(f"expected y {list(shape)}, got {list(targets.shape)}; give the targets trained on")
+        check_targets(loss, targets, "y")
+        of_rows = np.broadcast_to(targets.astype(predicted.dtype), shape).reshape(-1, *shape[-2:])
+        by_set = zip(of_rows, predicted.reshape(-1, *predicted.shape[-3:]), strict=True)
+        values = np.stack([_values(loss, *one) for one in by_set]).reshape(predicted.shape[:-1])
+        test_mean, train_mean = (
+            np.sum(np.where(w > 0, w * values, 0), axis=-1) / w.sum(-1) for w in (self.plan.test, self.plan.train)
+        )
+        known = np.isfinite(test_mean + np.where(np.isnan(self.train_mean), 0, train_mean))
+        reasons = (*self.reasons, "its loss is not finite")
+        return replace(
+            self,
+            test_mean=test_mean,
+            train_mean=np.where(np.isnan(self.train_mean), np.nan, train_mean),
+            loss=named(loss),
+            failure=np.where(known | self.failed, self.failure, len(reasons)).astype(np.uint8),
+            reasons=reasons,
+            values=values,
+            predictions=None,
+        )
+
     def _pick(self, index: tuple[Any, ...], plan: Plan) -> "Losses":
         return replace(
             self,
