@@ -100,8 +100,7 @@ def show_limit(averages):
     lines = [
         "1. The central limit theorem (section 3, Figure 1)",
         f"{averages:,} averages of n values of chi-squared; the paper's degrees of freedom are lost, here 1 and 10. "
-        "Four "
-        "columns, ours with the exact value in brackets;",
+        "Four columns, ours with the exact value in brackets;",
         "of a normal law they are 0, 0.6827, 0.025 and 0.025.",
         f"{'':28}{'n':>5}{'skewness':>20}{'within 1 sd':>20}{'below -1.96 sd':>20}{'above 1.96 sd':>20}",
     ]
@@ -116,8 +115,7 @@ def show_limit(averages):
     lines += [
         "",
         f"Mean squared error of one network over n test cases (Corollary 1): {len(errors):,} errors on fresh cases, "
-        "mean "
-        f"{errors.mean():.4f}, sd {errors.std():.4f}, skewness {skew:.2f};",
+        f"mean {errors.mean():.4f}, sd {errors.std():.4f}, skewness {skew:.2f};",
         "in brackets what follows for averages: skewness / sqrt(n).",
     ]
     for n in (2, 10, 50, 200, 1000):
@@ -221,8 +219,7 @@ def show_three_ways(ways):
         f"A network of 8 tanh units; a fifth of the cases tested. Bootstrap: average and sd of {10_000:,} replicates. "
         "Mixed: the mean of 10 splits, the root mean square of their sd, and the sd between the splits.",
         "Split/train: average and sd of G. Of the bootstrap of each of all splits: 5 and 95 % quantiles. ratio: mean "
-        "sd "
-        "of the bootstrap / sd of split/train. Without any dependence on the training set it would be",
+        "sd of the bootstrap / sd of split/train. Without any dependence on the training set it would be",
         "sqrt(N / (N - n2)) = 1.118, as test sets of one data set are drawn without replacement. Seconds without "
         "compilation.",
         f"{'data':12}{'way':24}{'trainings':>10}{'seconds':>9}{'average':>12}{'sd':>11}   ",
@@ -454,11 +451,9 @@ def show_unconverged(losses, far):
     lines = [
         "",
         f"5. Networks that did not converge (section 6.1): {losses.resamples:,} networks of 4 + 4 sigmoid units, 300 "
-        "steps "
-        "of Adam, on x^2 with noise of variance 0.01",
+        "steps of Adam, on x^2 with noise of variance 0.01",
         f"The engine marks those whose gradient at the end is above {UNSURE.tolerance:g} of that at the start; the "
-        "rule of "
-        "`estimate.split_train` those whose apparent error is far above that of the others.",
+        "rule of `estimate.split_train` those whose apparent error is far above that of the others.",
         f"{'left out':42}{'rows':>7}{'average G':>12}{'sd G':>10}{'median G':>10}{'skewness':>10}",
     ]
     choices = (
@@ -476,14 +471,11 @@ def show_unconverged(losses, far):
         )
     lines += [
         f"{int(plateau.sum())} of the {int(far.failed.sum())} with a large apparent error have a small gradient: "
-        "they sit "
-        "on a plateau, and only their error tells.",
+        "they sit on a plateau, and only their error tells.",
         f"{int((losses.failed & ~far.failed).sum())} of the {int(losses.failed.sum())} with a large gradient have an "
-        "error "
-        "like the others: leaving them out changes little.",
+        "error like the others: leaving them out changes little.",
         "Leaving rows out changes the question: the rows below 'none' tell how a network does that passes such a "
-        "look at "
-        "its training, and one that does not pass must be trained again from another start.",
+        "look at its training, and one that does not pass must be trained again from another start.",
     ]
     return lines
 
@@ -687,8 +679,7 @@ def show_same_cases(known, sets, rows, risks):
     lines = [
         "",
         f"{known.name}, n = {known.n} in all, {sets} data sets (binomial standard error at 95 %: {error:.3f}). ER of "
-        "models "
-        f"of {known.n - -(-known.n // 4)} cases {risks[0].mean():.4g}, of {known.n} cases {risks[1].mean():.4g}",
+        f"models of {known.n - -(-known.n // 4)} cases {risks[0].mean():.4g}, of {known.n} cases {risks[1].mean():.4g}",
         f"{'':44}{'trainings':>10}{'R, one split':>14}{'R, all n':>10}{'ER, one split':>15}{'ER, all n':>11}"
         f"{'width / ER':>12}",
     ]
@@ -789,8 +780,7 @@ def main():
         f"Michelucci & Venturini 2021: {(time.perf_counter() - begun) / 60:.1f} minutes, compilation included; "
         f"{'--quick' if quick else 'every seed stands in the script'}",
         "The paper's own numbers are in its sections 7 to 9 and its figures, which our copy lacks; what is compared "
-        "are "
-        "the claims of its text.",
+        "are the claims of its text.",
         "",
     ]
     if not quick:
