@@ -209,7 +209,8 @@ def three_ways(name, data, fraction=0.2, splits=1000, learner=NETWORK, resamples
         results.append(result)
         seconds.append(took)
     each = estimate.bootstrap(losses_of_rows(losses), resamples=1000)
-    return ThreeWays(name, losses, *results, each, tuple(seconds))
+    (one, several, many), (first, second, third) = results, seconds
+    return ThreeWays(name, losses, one, several, many, each, (first, second, third))
 
 
 def show_three_ways(ways):
@@ -581,7 +582,7 @@ def hidden_variance(known, sets, seed=11):
     train = (np.arange(n) < known.train).astype(np.uint8)[None]
     plan = resample.from_weights(train, 1 - train)
     parts = [
-        (risk(plan)[:, 0], jg.assess(key, known.learner, data, plan).values[:, 0, known.train :])
+        (risk(plan)[:, 0], np.asarray(jg.assess(key, known.learner, data, plan).values)[:, 0, known.train :])
         for data, key, risk in drawn(known, n, sets, seed)
     ]
     truth, errors = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -648,7 +649,7 @@ def limits_of_all(learner, data, key, quarter, tenth, nested):
     """Trainings, and lower and upper limits [Q], of every method on the same cases."""
     splits, small, pairs = (jg.assess(key, learner, data, plan) for plan in (quarter, tenth, nested))
     ten = jg.assess(key, learner, data, first_rows(quarter, 10))
-    errors = splits.values[:, 0][:, quarter.test[0] > 0]
+    errors = np.asarray(splits.values)[:, 0][:, quarter.test[0] > 0]
     mean, sd = splits.g.mean(1), splits.g.std(1, ddof=1)
     within = np.sqrt(np.mean(estimate.mixed(ten, resamples=200).deviations ** 2, axis=-1))
     return {
@@ -700,7 +701,7 @@ def hidden_figure(tables):
         panel.semilogx(size, one, "o-", color=BLUE, label="covers R, the risk of the one model")
         panel.semilogx(size, mean, "s-", color=ORANGE, label="covers ER, its mean over training sets")
         panel.semilogx(size, expected, ":", color=ORANGE, label="expected for ER by normal laws")
-        panel.text(size[-1], LEVEL + 0.01, "0.95", ha="right", va="bottom", color="0.4", fontsize=8)
+        panel.text(size[0], LEVEL + 0.01, "0.95", ha="left", va="bottom", color="0.4", fontsize=8)
         panel.set(
             title=f"{known.name}, {known.train} training cases",
             xlabel="cases of the validation set, $n_2$",
