@@ -150,7 +150,7 @@ def overfitting_figure(found, wide, path):
         panel.set(xlabel=label, xscale=scale, yscale="log", ylim=(1e-2, 20))
         panel.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("squared error: median and quartiles")
-    axes[0].legend(frameon=False, loc="lower left")
+    axes[1].legend(frameon=False, loc="upper right")
     return drawn
 
 
