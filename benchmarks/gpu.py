@@ -156,7 +156,7 @@ def larsen_table(size):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="the small size on any device; writes nothing")
     quick = parser.parse_args().quick
     device = jax.local_devices()[0]

@@ -43,6 +43,8 @@ RESULTS = Path(__file__).parent / "results"
 HIDDEN, STEPS, SEED, RESERVOIR, PART = 6, 30, 1994, 20_000, 50
 LOSSES = {"squared error": loss.squared, "misclassification": loss.zero_one}
 ESTIMATORS = {"L_alpha": "L_α", "L_beta": "L_β", "L_alpha_beta": "L_αβ"}
+Table = Any
+"""A pandas.DataFrame: of the kinds of its columns a checker of types knows nothing."""
 SETS = {"simulated": (500, 50), "crop-formosat2": (20, 0), "satimage": (20, 0)}
 """Training sets for each of the `networks`."""
 SCALE = 1e4
@@ -175,7 +177,7 @@ def real(folder: Path | None) -> list[Source]:
         places = [np.flatnonzero(file["first_unique"] & (file["y"] == c)) for c in range(1, 21)]
         chosen = np.concatenate([random.choice(each, 190, replace=False) for each in places])
         about = "6 dates of FORMOSAT-2, 20 crops, 190 pixels each, none twice: 3800 as in the paper"
-        x = file["X"][np.ix_(chosen, (3, 11, 19, 27, 35, 43))]
+        x = file["X"][chosen][:, [3, 11, 19, 27, 35, 43]]
         found.append(pixels("crop-formosat2", about, x, file["y"][chosen], SETS["crop-formosat2"]))
     if satimage.exists():
         file = np.load(satimage)
@@ -211,7 +213,7 @@ def both_losses(key: Any, learner: Any, data: jg.Data, plan: jg.Plan) -> dict[st
     return {"squared error": trained.with_loss(loss.squared, data.y), "misclassification": trained}
 
 
-def part(source: Source, learner: Any, size: Size, start: int, sets: int) -> pd.DataFrame:
+def part(source: Source, learner: Any, size: Size, start: int, sets: int) -> Table:
     """One row for each training set and loss: R, A, and every estimate of the error."""
     n = size.n
     pools = source.draw(start, sets, n)
@@ -226,7 +228,7 @@ def part(source: Source, learner: Any, size: Size, start: int, sets: int) -> pd.
         order, training_key = jax.random.split(key)
         plan = resample.balanced(order, n, (n - kn) / n, size.resamples)
         for name, losses in both_losses(training_key, learner, data, plan).items():
-            options = {"standard_error": "cases"}
+            options: dict[str, Any] = {"standard_error": "cases"}
             found[name] |= {
                 f"L {kn}": losses.g.mean(-1),
                 f"A {kn}": losses.apparent.mean(-1),
@@ -247,7 +249,7 @@ def trainings(size: Size, sets: int) -> int:
     return sets * (3 + (len(size.sizes) + 1) * size.resamples) + 2 * size.curve_sets * len(size.curve)
 
 
-def curve(source: Source, learner: Any, size: Size) -> pd.DataFrame:
+def curve(source: Source, learner: Any, size: Size) -> Table:
     """Errors of networks trained on sets of every size, drawn for this alone: rows of loss, n, L, A with their standard
     errors.
     """
@@ -274,7 +276,7 @@ def columns(size: Size) -> dict[str, tuple[str, int]]:
     return named | {".632": (".632", round(0.632 * size.n))}
 
 
-def accuracy(found: pd.DataFrame, size: Size) -> pd.DataFrame:
+def accuracy(found: Table, size: Size) -> Table:
     """ACE and UMSE of every estimator by network and loss, and p-values of their differences from .632.
 
     ACE is a mean of squared errors, and so the difference of two is the mean over training sets of the differences of
@@ -312,7 +314,7 @@ def shown_p(p: float) -> str:
     return "" if np.isnan(p) else "<.0001" if p < 1e-4 else f"{p:.4f}"
 
 
-def tables(accurate: pd.DataFrame) -> list[str]:
+def tables(accurate: Table) -> list[str]:
     """The lines of a table for each network and loss; the paper's numbers beside those that it measured."""
     lines = []
     for (network, of_loss), part in accurate.groupby(["network", "loss"], sort=False):
@@ -338,7 +340,7 @@ def tables(accurate: pd.DataFrame) -> list[str]:
     return lines
 
 
-def verdicts(accurate: pd.DataFrame) -> list[str]:
+def verdicts(accurate: Table) -> list[str]:
     """How often each estimator is better or worse than .632, by the corrected p-values at 5 %."""
     lines = []
     for network, of_network in accurate.groupby("network", sort=False):
@@ -355,7 +357,7 @@ def verdicts(accurate: pd.DataFrame) -> list[str]:
     return lines
 
 
-def laws(found: pd.DataFrame, size: Size) -> pd.DataFrame:
+def laws(found: Table, size: Size) -> Table:
     """The laws fitted to the mean errors of the resamplings at their three sizes, for each network and loss.
 
     "pair": L = a + b/n and A = a - b/n with one a and b (the paper's eq. 8 and 9), by least squares; "alone": L = a +
@@ -374,7 +376,7 @@ def laws(found: pd.DataFrame, size: Size) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def show_laws(fitted: pd.DataFrame, size: Size) -> list[str]:
+def show_laws(fitted: Table, size: Size) -> list[str]:
     """The fitted laws at n cases beside the truth."""
     lines = [
         f"The laws through the mean errors at kn = {', '.join(map(str, size.sizes))}, at n = {size.n}:",
@@ -389,7 +391,7 @@ def show_laws(fitted: pd.DataFrame, size: Size) -> list[str]:
     return lines
 
 
-def draw_curve(axes: Any, truth: pd.DataFrame, law: pd.Series, sizes: tuple[int, ...], n: int) -> None:
+def draw_curve(axes: Any, truth: Table, law: pd.Series, sizes: tuple[int, ...], n: int) -> None:
     """One panel: the true learning curve, what the resamplings say, and the laws fitted to that.
 
     Args:
@@ -417,7 +419,7 @@ def draw_curve(axes: Any, truth: pd.DataFrame, law: pd.Series, sizes: tuple[int,
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def figure_curves(truths: dict[str, pd.DataFrame], fitted: pd.DataFrame, size: Size) -> Any:
+def figure_curves(truths: dict[str, Table], fitted: Table, size: Size) -> Any:
     """A panel for each loss and network: the learning curve with the fitted laws."""
     figure, axes = plt.subplots(
         len(LOSSES), len(truths), figsize=(10, 7.5), sharex=True, squeeze=False, layout="constrained"
@@ -433,7 +435,7 @@ def figure_curves(truths: dict[str, pd.DataFrame], fitted: pd.DataFrame, size: S
     return figure
 
 
-def figure_estimators(accurate: pd.DataFrame) -> Any:
+def figure_estimators(accurate: Table) -> Any:
     """ACE and UMSE of every estimator, made of squared bias and variance, as shares of those of .632."""
     panels = list(accurate.groupby(["network", "loss"], sort=False))
     figure, axes = plt.subplots(
@@ -448,7 +450,7 @@ def figure_estimators(accurate: pd.DataFrame) -> Any:
     return figure
 
 
-def draw_estimators(panel: Any, part: pd.DataFrame) -> None:
+def draw_estimators(panel: Any, part: Table) -> None:
     """One panel: a pair of bars for each estimator, with two standard errors."""
     places = np.arange(len(part))
     usual = part[part.estimator == ".632"].iloc[0]
@@ -483,7 +485,7 @@ def draw_estimators(panel: Any, part: pd.DataFrame) -> None:
     panel.spines[["top", "right"]].set_visible(False)
 
 
-def measured(source: Source, size: Size, resume: bool) -> tuple[pd.DataFrame, dict[str, pd.DataFrame], int, float]:
+def measured(source: Source, size: Size, resume: bool) -> tuple[pd.DataFrame, dict[str, Table], int, float]:
     """All estimates of a source, its learning curves by network, the trainings and the minutes that they took."""
     found, truths, count, minutes = [], {}, 0, 0.0
     for (network, learner), sets in zip(networks(source.classes, size.steps).items(), source.sets, strict=True):
@@ -504,7 +506,7 @@ def measured(source: Source, size: Size, resume: bool) -> tuple[pd.DataFrame, di
     return pd.concat(found, ignore_index=True), truths, count, minutes
 
 
-def report(source: Source, size: Size, found: pd.DataFrame, accurate: pd.DataFrame, count: int, minutes: float):
+def report(source: Source, size: Size, found: Table, accurate: Table, count: int, minutes: float):
     """The lines of one source."""
     compared = int(accurate[["p ACE", "p UMSE"]].notna().to_numpy().sum())
     return [

@@ -14,7 +14,7 @@ from statsmodels.stats.multitest import multipletests
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
-import varfis1994  # noqa: E402
+import varfis1994  # noqa: E402  # pyright: ignore[reportMissingImports]
 
 SIZE = varfis1994.Size(n=1000)
 
