@@ -45,7 +45,7 @@ LOSSES = {"squared error": loss.squared, "misclassification": loss.zero_one}
 ESTIMATORS = {"L_alpha": "L_α", "L_beta": "L_β", "L_alpha_beta": "L_αβ"}
 Table = Any
 """A pandas.DataFrame: of the kinds of its columns a checker of types knows nothing."""
-SETS = {"simulated": (500, 50), "crop-formosat2": (20, 0), "satimage": (20, 0)}
+SETS = {"simulated": (500, 500), "crop-formosat2": (20, 0), "satimage": (20, 0)}
 """Training sets for each of the `networks`."""
 SCALE = 1e4
 """Mean squared errors are multiplied by it in tables and figures."""
