@@ -104,6 +104,20 @@ def test_a_store_keeps_the_recipe_and_reads_it_again(make, tmp_path):
         assess(*asked[:3], make(data.n, 301), keep="rows", store=tmp_path)
 
 
+@pytest.mark.parametrize("standard_error", ["jackknife", "cases"])
+def test_estimates_that_look_at_all_weights_are_those_of_the_weights_themselves(standard_error):
+    data = datasets.diabetes()
+    plan = resample.leave_out(KEY, data.n, 0.25, 60, lazy=True)
+    full = assess(KEY, learn.LeastSquares(), data, resample.full(data.n))
+    found = [
+        estimate.l_alpha(assess(KEY, learn.LeastSquares(), data, each), full, standard_error=standard_error)
+        for each in (plan, resample.from_weights(plan.train, plan.test))
+    ]
+    # Linear fits in double precision; other chunks may add in another order.
+    for name in ("estimate", "standard_error"):
+        np.testing.assert_allclose(getattr(found[0], name), getattr(found[1], name), rtol=1e-9)
+
+
 def test_a_part_is_sent_as_a_recipe():
     part = resample.leave_out(KEY, 10_000, 0.25, 10**6, lazy=True).rows(500_000, 500_100)
     sent = pickle.dumps(part)

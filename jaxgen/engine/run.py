@@ -285,7 +285,7 @@ def _smaller(size: tuple[int, int], job: Job, error: jax.errors.JaxRuntimeError)
       MemoryError: a single row does not fit.
       JaxRuntimeError: the error itself, if it is another.
     """
-    if "RESOURCE_EXHAUSTED" not in str(error):
+    if "RESOURCE_EXHAUSTED" not in str(error) or job.spread:  # other processes would go on with the whole chunk
         raise error
     rows = math.prod(size)
     if rows <= len(job.devices):

@@ -188,16 +188,18 @@ def claim_folder(path: str | Path) -> Path:
 
 
 @contextmanager
-def held(folder: Path, expected: str, advice: str = "wait for it") -> Iterator[None]:
+def held(folder: str | Path, expected: str, advice: str = "wait for it") -> Iterator[None]:
     """Keeps other processes that ask for the same from a folder, as long as this one lives.
 
     Args:
       folder: which is there.
       expected, advice: the sentence for those that come later: what was expected, and what to do.
     Raises:
+      TypeError: no path.
       RuntimeError: another process has it.
-      OSError: the folder cannot be written.
+      OSError: the folder is not there, or cannot be written.
     """
+    folder = as_path(folder)
     with one_sentence(folder):
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:

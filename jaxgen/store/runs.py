@@ -24,7 +24,7 @@ from jaxgen.store.files import as_path, held, new_folder, one_sentence, read, wr
 from jaxgen.store.parts import Arrays, Heading, Part, as_arrays, joined
 from jaxgen.types import Losses, Plan
 from jaxgen.types.drawn import DrawnPlan, Recipe
-from jaxgen.types.numbers import shown
+from jaxgen.types.numbers import require_kind, shown
 
 _FORMAT = 1
 
@@ -277,9 +277,11 @@ def put(folder: str | os.PathLike, asked: Asked, heading: Heading, losses: Losse
       asked, heading: of the run that gave the losses.
       losses: of all its rows, [*Q, R].
     Raises:
+      TypeError: no losses, or no path.
       ValueError: the folder holds something else.
       OSError: it cannot be made or written.
     """
+    require_kind("the losses that a run gave", losses, Losses, "call put(folder, run.asked, run.heading, losses)")
     whole = Part(0, 0, heading.sets, 0, losses.resamples)
     run = begin(folder, asked, heading, losses.plan, (whole,))
     run.publish(whole, as_arrays(losses), 0.0)

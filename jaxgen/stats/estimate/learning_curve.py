@@ -1,7 +1,7 @@
 """From errors of models trained on fewer cases to that of all: Varfis & Corleto's estimators and learning curves."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from jaxgen.stats.checks import as_learners, require_level, require_losses
 from jaxgen.stats.estimate.bootstrap_error import apparent_error
 from jaxgen.stats.rows import every_case, tested
 from jaxgen.stats.spread import Spread, dropped, joined
-from jaxgen.types import Losses
+from jaxgen.types import Losses, Plan
 from jaxgen.types.numbers import require_number, require_one_of
 from jaxgen.types.result import Finding, Result, described
 
@@ -379,7 +379,8 @@ def _influence(losses: Losses, of_test: float, of_training: float, standard_erro
     if standard_error == "cases":
         cases = of_test * as_tested
         if of_training:  # else not even looked at: predictions of test cases alone have no training losses
-            cases = cases + of_training * _centred(tested(values, replace(plan, test=plan.train)))
+            trained = Plan(plan.train, plan.train, plan.scheme, plan.labels, plan.cases)
+            cases = cases + of_training * _centred(tested(values, trained))
         return _Influence(cases / n, np.zeros(cases.shape[:-1]))
     m = int(plan.train_sizes.flat[0])
     train = plan.train.astype(np.float64)
