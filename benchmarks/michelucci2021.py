@@ -30,7 +30,6 @@ import jaxgen as jg
 from jaxgen import datasets, learn, plot, resample, simulate
 from jaxgen.stats import estimate, interval
 
-RESULTS = Path(__file__).parent / "results"
 CASES, NOISE, LEVEL, INPUTS = 500, 0.2, 0.95, 10
 FRESH = 20_000
 ADAM = learn.Optax("adam", learning_rate=0.03)
@@ -785,9 +784,7 @@ def main():
         "",
     ]
     if not quick:
-        publish("michelucci2021.txt", "\n".join(heading + lines))
-        for name, figure in figures.items():
-            figure.savefig(RESULTS / f"michelucci2021_{name}.png", dpi=120)
+        publish("michelucci2021.txt", "\n".join(heading + lines), figures)
     plt.close("all")
 
 

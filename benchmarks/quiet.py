@@ -36,9 +36,13 @@ class Watch:
         )
 
 
-def publish(name, text):
-    """Writes a result file, under its final name only when it is whole."""
+def publish(name, text, figures=None):
+    """Writes a result file NAME.txt, and figures as NAME_KEY.png, each under its final name only when it is whole."""
     folder = Path(__file__).parent / "results"
     partial = folder / f".{name}"
     partial.write_text(text + "\n")
     os.replace(partial, folder / name)
+    for key, figure in (figures or {}).items():
+        partial = folder / f".{key}.png"
+        figure.savefig(partial, dpi=120)
+        os.replace(partial, folder / f"{name.removesuffix('.txt')}_{key}.png")

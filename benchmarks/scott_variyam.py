@@ -10,7 +10,6 @@ Overfitting and regularization are in `scott_variyam_training.py`.
 import argparse
 import time
 from functools import partial
-from pathlib import Path
 
 import jax
 import matplotlib
@@ -29,7 +28,6 @@ import jaxgen as jg
 from jaxgen import learn, loss, resample
 from jaxgen.stats import compare, interval, metrics
 
-RESULTS = Path(__file__).parent / "results"
 LEVELS = (0.5, 0.68, 0.8, 0.9, 0.95, 0.98, 0.99)
 Z = (0.67, 1.00, 1.28, 1.64, 1.96, 2.33, 2.58)
 Z_ONE_SIDED = (0.0, 0.47, 0.84, 1.28, 1.64, 2.05, 2.33)
@@ -399,9 +397,7 @@ def main():
         "",
     ]
     if not quick:
-        publish("scott_variyam.txt", "\n".join(heading + lines))
-        for name, figure in figures.items():
-            figure.savefig(RESULTS / f"scott_variyam_{name}.png", dpi=120)
+        publish("scott_variyam.txt", "\n".join(heading + lines), figures)
     plt.close("all")
 
 

@@ -1,30 +1,9 @@
 """The benchmarks of Larsen & Hansen 1995 and of Neal 1998, run small as anybody can run them."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from scripts import quick
 
-ROOT = Path(__file__).parents[1]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # processes of their own, that compile many programs
-
-
-def quick(name):
-    """What a script prints with --quick, which writes nothing."""
-    results = ROOT / "benchmarks" / "results"
-    before = {path: path.stat().st_mtime_ns for path in results.iterdir()}
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "benchmarks" / name), "--quick"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path},
-    )
-    assert done.returncode == 0, done.stderr
-    assert {path: path.stat().st_mtime_ns for path in results.iterdir()} == before
-    return done.stdout
 
 
 def rows(text, start):

@@ -1,13 +1,7 @@
 """The demonstrations of Michelucci & Venturini 2021, run small as anybody can run them."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
-
-ROOT = Path(__file__).parents[1]
+from scripts import quick
 
 
 def numbers(text, start):
@@ -19,21 +13,11 @@ def numbers(text, start):
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # some twenty programs are compiled
 def test_demonstrations_run_and_write_nothing():
-    results = ROOT / "benchmarks" / "results"
-    before = {path: path.stat().st_mtime_ns for path in results.iterdir()}
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "benchmarks" / "michelucci2021.py"), "--quick"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path},
-    )
-    assert done.returncode == 0, done.stderr
-    assert {path: path.stat().st_mtime_ns for path in results.iterdir()} == before
+    text = quick("michelucci2021.py")
     for number in range(1, 7):
-        assert f"\n{number}. " in f"\n{done.stdout}"
-    found, exact = numbers(done.stdout, "chi-squared,  1 df               2")[:2]
+        assert f"\n{number}. " in f"\n{text}"
+    found, exact = numbers(text, "chi-squared,  1 df               2")[:2]
     assert abs(found - exact) < 0.15  # the skewness of 20,000 averages has a standard error of some 0.04
-    few, many = (numbers(done.stdout, f"{size:6}") for size in (10, 1000))  # of least squares, which comes first
+    few, many = (numbers(text, f"{size:6}") for size in (10, 1000))  # of least squares, which comes first
     assert few[1] > many[1] + 0.2  # the mean risk is lost as the test set grows: 0.85 and 0.38 of 200 data sets
     assert many[0] > 0.85  # the risk of the one model is not

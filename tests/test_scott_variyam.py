@@ -1,19 +1,13 @@
 """The slides of Scott & Variyam at work: their exact examples at once, all of it as anybody can run it."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-ROOT = Path(__file__).parents[1]
+from scripts import BENCHMARKS, quick
 
 
 @pytest.fixture
 def slides(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
     return __import__("scott_variyam")
 
 
@@ -45,17 +39,7 @@ def test_exact_coverage_is_that_of_simulated_test_sets(slides):
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # some forty programs are compiled
 def test_slides_run_and_write_nothing():
-    results = ROOT / "benchmarks" / "results"
-    before = {path: path.stat().st_mtime_ns for path in results.iterdir()}
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "benchmarks" / "scott_variyam.py"), "--quick"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path},
-    )
-    assert done.returncode == 0, done.stderr
-    assert {path: path.stat().st_mtime_ns for path in results.iterdir()} == before
+    text = quick("scott_variyam.py")
     for number in range(1, 7):
-        assert f"\n{number}. " in f"\n{done.stdout}"
-    assert "wrong" not in [line.split()[-1] for line in done.stdout.splitlines() if line.startswith(("L2 ", "batch "))]
+        assert f"\n{number}. " in f"\n{text}"
+    assert "wrong" not in [line.split()[-1] for line in text.splitlines() if line.startswith(("L2 ", "batch "))]

@@ -1,20 +1,18 @@
 """The benchmark of Varfis & Corleto's estimators: what it computes from estimates, and that it runs."""
 
 import re
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from scripts import BENCHMARKS, quick
 from statsmodels.stats.multitest import multipletests
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
-import varfis1994  # noqa: E402  # pyright: ignore[reportMissingImports]
+import varfis1994  # pyright: ignore[reportMissingImports]
 
 SIZE = varfis1994.Size(n=1000)
 
@@ -83,11 +81,6 @@ def test_real_data_that_are_absent_are_named(tmp_path, capsys):
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # programs for every plan and network are compiled
 def test_quick_run_ends_well():
-    before = {path: path.stat().st_mtime_ns for path in (BENCHMARKS / "results").iterdir()}
-    done = subprocess.run(
-        [sys.executable, BENCHMARKS / "varfis1994.py", "--quick"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert len(re.findall(r"^ *\d+ L_alpha_beta +\d", done.stdout, re.MULTILINE)) == 12
-    assert "for all 72 comparisons" in done.stdout
-    assert {path: path.stat().st_mtime_ns for path in (BENCHMARKS / "results").iterdir()} == before
+    text = quick("varfis1994.py")
+    assert len(re.findall(r"^ *\d+ L_alpha_beta +\d", text, re.MULTILINE)) == 12
+    assert "for all 72 comparisons" in text
