@@ -1,8 +1,9 @@
 """Varfis & Corleto 1994: are their learning-curve estimators of the error better than the .632 bootstrap?
 
-    python benchmarks/varfis1994.py                  # simulated land cover; the first lines say how long it takes
-    python benchmarks/varfis1994.py --data FOLDER    # also real pixels: crop-formosat2.npz and satimage.npz, if there
-    python benchmarks/varfis1994.py --quick          # small, on simulated data only; writes nothing
+    python benchmarks/varfis1994.py                  # simulated land cover, on a page varfis1994.txt
+    python benchmarks/varfis1994.py --data FOLDER    # real pixels, crop-formosat2.npz and satimage.npz if they are
+                                                     # there, on a page varfis1994_pixels.txt
+    python benchmarks/varfis1994.py --quick          # small, on simulated data; writes nothing
     python benchmarks/varfis1994.py --resume         # goes on where a run of the same code was stopped
 
 prints the tables and writes them, with figures, to benchmarks/results/. Only public names of jaxgen are used.
@@ -45,8 +46,8 @@ LOSSES = {"squared error": loss.squared, "misclassification": loss.zero_one}
 ESTIMATORS = {"L_alpha": "L_α", "L_beta": "L_β", "L_alpha_beta": "L_αβ"}
 Table = Any
 """A pandas.DataFrame: of the kinds of its columns a checker of types knows nothing."""
-SETS = {"simulated": (500, 500), "crop-formosat2": (20, 0), "satimage": (20, 0)}
-"""Training sets for each of the `networks`."""
+SETS = 500
+"""Training sets of each source for each of the `networks`."""
 SCALE = 1e4
 """Mean squared errors are multiplied by it in tables and figures."""
 PAPER = {  # Table 1: ACE, its standard error, squared bias, UMSE, its standard error; in a unit that it does not tell
@@ -101,14 +102,14 @@ class Source:
       classes: K.
       draw: (start, sets, n) to data whose first n cases of each set are the training set, and whose others are to
         measure its risk on, x [sets, n + M, D]; `start` is the number of the first set.
-      sets: training sets for each of the `networks`; 0 leaves a network out.
+      sets: training sets for each of the `networks`.
     """
 
     name: str
     about: str
     classes: int
     draw: Callable[[int, int, int], jg.Data]
-    sets: tuple[int, int]
+    sets: int
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class Size:
 QUICK = Size(200, (100, 126, 174), 30, 6, (50, 100, 200, 400), 6, 30)
 
 
-def simulated(sets: tuple[int, int], reservoir: int = RESERVOIR) -> Source:
+def simulated(sets: int, reservoir: int = RESERVOIR) -> Source:
     """Training sets of one scene of `simulate.land_cover`, and its reservoir."""
     known = simulate.land_cover(jax.random.key(0), None, 1, scene=jax.random.key(SEED), reservoir=reservoir)
     fresh = known.reservoir
@@ -150,7 +151,7 @@ def simulated(sets: tuple[int, int], reservoir: int = RESERVOIR) -> Source:
     return Source("simulated", about, 20, draw, sets)
 
 
-def pixels(name: str, about: str, x: np.ndarray, labels: np.ndarray, sets: tuple[int, int]) -> Source:
+def pixels(name: str, about: str, x: np.ndarray, labels: np.ndarray) -> Source:
     """Training sets drawn without replacement from pixels x [M, D], as in the paper; the others are to measure R."""
     whole = datasets.from_arrays(x.astype(float), labels.astype(str), task="classification")
 
@@ -159,15 +160,12 @@ def pixels(name: str, about: str, x: np.ndarray, labels: np.ndarray, sets: tuple
         order = np.stack([random.permutation(whole.n) for _ in range(sets)])
         return jg.Data(whole.x[order], whole.y[order], whole.names, "cover", "classification", whole.classes)
 
-    return Source(name, f"{about}; R from the cases outside the training set", whole.y.shape[-1], draw, sets)
+    return Source(name, f"{about}; R from the cases outside the training set", whole.y.shape[-1], draw, SETS)
 
 
-def real(folder: Path | None) -> list[Source]:
-    """The real data that are there; says what is left out."""
+def real(folder: Path) -> list[Source]:
+    """The real data that are in a folder; says what is left out."""
     found = []
-    if folder is None:
-        print("Real land cover is left out: no folder was given with --data.")
-        return found
     crop, satimage = folder / "crop-formosat2.npz", folder / "satimage.npz"
     for file in (crop, satimage):
         if not file.exists():
@@ -178,11 +176,11 @@ def real(folder: Path | None) -> list[Source]:
         chosen = np.concatenate([random.choice(each, 190, replace=False) for each in places])
         about = "6 dates of FORMOSAT-2, 20 crops, 190 pixels each, none twice: 3800 as in the paper"
         x = file["X"][chosen][:, [3, 11, 19, 27, 35, 43]]
-        found.append(pixels("crop-formosat2", about, x, file["y"][chosen], SETS["crop-formosat2"]))
+        found.append(pixels("crop-formosat2", about, x, file["y"][chosen]))
     if satimage.exists():
         file = np.load(satimage)
         about = "4 channels of Landsat, the central pixel only, 6 classes, 6435 pixels"
-        found.append(pixels("satimage", about, file["X"][:, 16:20], file["y"], SETS["satimage"]))
+        found.append(pixels("satimage", about, file["X"][:, 16:20], file["y"]))
     return found
 
 
@@ -488,21 +486,19 @@ def draw_estimators(panel: Any, part: Table) -> None:
 def measured(source: Source, size: Size, resume: bool) -> tuple[pd.DataFrame, dict[str, Table], int, float]:
     """All estimates of a source, its learning curves by network, the trainings and the minutes that they took."""
     found, truths, count, minutes = [], {}, 0, 0.0
-    for (network, learner), sets in zip(networks(source.classes, size.steps).items(), source.sets, strict=True):
-        if not sets:
-            continue
+    for network, learner in networks(source.classes, size.steps).items():
         place = f"varfis1994-{source.name}-{network.replace(', ', '-').replace(' ', '_')}-{size.n}-{size.resamples}"
         truths[network], took = kept_part(f"{place}-curve", partial(curve, source, learner, size), resume)
         minutes += took
-        for start in range(0, sets, size.part):
-            some = min(size.part, sets - start)
+        for start in range(0, source.sets, size.part):
+            some = min(size.part, source.sets - start)
             frame, took = kept_part(
                 f"{place}-{start}-{some}", partial(part, source, learner, size, start, some), resume
             )
-            print(f"{source.name}, {network}: {start + some} of {sets} sets, {took:.2f} minutes", flush=True)
+            print(f"{source.name}, {network}: {start + some} of {source.sets} sets, {took:.2f} minutes", flush=True)
             found.append(frame.assign(network=network))
             minutes += took
-        count += trainings(size, sets)
+        count += trainings(size, source.sets)
     return pd.concat(found, ignore_index=True), truths, count, minutes
 
 
@@ -527,13 +523,19 @@ def report(source: Source, size: Size, found: Table, accurate: Table, count: int
 def main():
     matplotlib.use("Agg")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small, on simulated data only; writes nothing")
+    parser.add_argument("--quick", action="store_true", help="small, on simulated data; writes nothing")
     parser.add_argument("--resume", action="store_true", help="takes the parts that an earlier run of this code made")
-    parser.add_argument("--data", type=Path, help="folder with crop-formosat2.npz and satimage.npz")
+    parser.add_argument("--data", type=Path, help="folder with crop-formosat2.npz and satimage.npz, which are measured")
     chosen = parser.parse_args()
+    if chosen.quick and chosen.data:
+        parser.error("expected --quick or --data, got both; the small size is of simulated data")
     size = QUICK if chosen.quick else Size()
-    sources = [simulated((12, 12), 2000)] if chosen.quick else [simulated(SETS["simulated"])]
-    sources += [] if chosen.quick else real(chosen.data)
+    if chosen.data:
+        sources = real(chosen.data)
+    else:
+        sources = [simulated(12, 2000) if chosen.quick else simulated(SETS)]
+    if not sources:
+        parser.error(f"expected a folder with crop-formosat2.npz or satimage.npz, found neither in {chosen.data}")
     sections, drawn = [], {}
     for source in sources:
         found, truths, count, minutes = measured(source, size, chosen.resume and not chosen.quick)
@@ -555,7 +557,7 @@ def main():
     )
     print(text)
     if not chosen.quick:
-        quiet.publish("varfis1994.txt", text)
+        quiet.publish("varfis1994_pixels.txt" if chosen.data else "varfis1994.txt", text)
         for name, figures in drawn.items():
             tail = "" if name == "simulated" else f"_{name}"
             for what, figure in zip(("curve", "estimators"), figures, strict=True):

@@ -44,7 +44,7 @@ SLOW = [
     re.compile(pattern)
     for pattern in (
         # whole pages, real and simulated data, and counts of how often something random happens
-        r"documents.*readme_runs",
+        r"documents.*readme_runs_and",
         r"delve_table.*(as_hard_for_a_linear_method|on_the_real_data)",
         r"interval.*(independent_simulation|naive_t_covers)",
         r"multiplicity.*(max_t_of_independent|family_wise_error)",
