@@ -530,10 +530,7 @@ def main():
     if chosen.quick and chosen.data:
         parser.error("expected --quick or --data, got both; the small size is of simulated data")
     size = QUICK if chosen.quick else Size()
-    if chosen.data:
-        sources = real(chosen.data)
-    else:
-        sources = [simulated(12, 2000) if chosen.quick else simulated(SETS)]
+    sources = real(chosen.data) if chosen.data else [simulated(12, 2000) if chosen.quick else simulated(SETS)]
     if not sources:
         parser.error(f"expected a folder with crop-formosat2.npz or satimage.npz, found neither in {chosen.data}")
     sections, drawn = [], {}
