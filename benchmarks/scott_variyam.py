@@ -384,7 +384,7 @@ def main():
         chosen.append(found)
     add(training.show_regularisers(chosen))
     figures["regularisers"] = training.regularisers_figure(chosen)
-    add(training.show_others(10 if quick else 100))
+    add(training.show_others(10, (0.0,)) if quick else training.show_others(100))
     add(show_tables() + show_coverage())
     figures["intervals"] = interval_figure()
     add(show_comparisons(200 if quick else 4000))

@@ -453,9 +453,9 @@ def scenarios(seed, sets, n):
     return np.concatenate([x, which], axis=-1), truth
 
 
-def tied(sets, seed=7):
+def tied(sets, decays, seed=7):
     """Mean risk, and its standard error, of two networks that are not tied, of tied ones, and of one for both, whose
-    input tells the scenario; also with the penalty L2.
+    input tells the scenario; for each strength of the penalty L2, 0 for none.
     """
     x, truth = scenarios(seed, sets, N)
     new, ideal = scenarios(seed + 1000, 1, FRESH)
@@ -468,7 +468,7 @@ def tied(sets, seed=7):
     )
     pair = learn.PerTask(learn.MLP((15,), init="glorot"), tasks=2, column=INPUTS)
     learners = {}
-    for more in (0.0, 1.0):
+    for more in decays:
         decay = (learn.L2(more),) if more else ()
         end = f", L2 of {more:g}" if more else ""
         learners[f"two networks, not tied{end}"] = base(pair, penalty=decay)
@@ -525,8 +525,8 @@ def copies(repeats=20):
         yield name, jg.assess(jax.random.key(13), learner, cases_, plan).g.mean()
 
 
-def show_others(sets):
-    """The tables of the other slides."""
+def show_others(sets, decays=(0.0, 1.0)):
+    """The tables of the other slides; tied networks with the penalty L2 of each of the strengths `decays`."""
     lines = ["", f"What penalties do to weights and to hidden units, {min(sets, 20)} data sets (slides 17, 25)"]
     lines.append(f"{'penalty':44}{'weights below 1 % of the largest':>34}{'activations below 0.1':>24}")
     for name, small, quiet in sparsity(min(sets, 20)):
@@ -536,7 +536,7 @@ def show_others(sets):
         "",
         "Parameter tying (slide 24): two scenarios whose truths differ a little, half of 100 cases each; mean risk",
     ]
-    lines += [f"{name:44}{risk:8.3f} ({error:.3f})" for name, risk, error in tied(sets)]
+    lines += [f"{name:44}{risk:8.3f} ({error:.3f})" for name, risk, error in tied(sets, decays)]
     lines += ["", "Parameter sharing (slide 24): the size of a pattern anywhere in a signal, 60 cases; mean risk"]
     lines += [f"{name:44}{risk:8.4f} ({error:.4f})" for name, risk, error in shared(sets)]
     lines += [

@@ -2,13 +2,16 @@
 
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import jax
 import matplotlib.pyplot as plt
 import pytest
 
-from jaxgen import algebraic
+import jaxgen
+from jaxgen import algebraic, stats
 from jaxgen.delve import analysis
 from jaxgen.stats import compare, estimate, interval, metrics, planning
 
@@ -72,6 +75,31 @@ def test_tables_of_the_guide_are_those_of_the_results():
     ]
     assert len(rows) > 30
     assert [row for row in rows if row not in lines] == []
+
+
+def test_every_public_module_has_a_page_of_reference():
+    pages = {path.stem: path.read_text() for path in (ROOT / "docs" / "reference").glob("*.md")}
+    listed = set(pages.pop("index").split("```{toctree}")[1].split("```")[0].split()) - {":maxdepth:", "1"}
+    assert listed == set(pages)
+    named = {re.search(r"automodule:: ([\w.]+)\n", text)[1] for text in pages.values()}
+    public = {"jaxgen", "jaxgen.report", "jaxgen.stats.metrics.roc"}
+    for module in (jaxgen, stats):
+        public |= {f"{module.__name__}.{name}" for name in module.__all__ if inspect.ismodule(getattr(module, name))}
+    assert named == public - {"jaxgen.stats"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)  # every public name is imported and every notebook laid out
+def test_the_site_is_made_without_a_warning(tmp_path):
+    pytest.importorskip("sphinx", reason="the site needs what ./run docs installs")
+    made = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-E", "-W", "-b", "html", ROOT / "docs", tmp_path / "html"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    assert "Nadeau" in (tmp_path / "html" / "reference" / "compare.html").read_text()
 
 
 def functions(module):

@@ -81,14 +81,16 @@ def bank(
 
     Source: DELVE's simulator is not published. From its description come the story and the target; from its files
     bank-8fm, bank-8nm and bank-32nh the names of the inputs and their ranges:
-      cx, cy, x, y: uniform within 1, for "f" within 0.5, of 0.
-      sx, sy: exponential of mean 1, for "f" 0.5.
-      rho: uniform within 0.5 of 0.
-      pop: exponential; of mean 1.1 for 8 inputs and "n", 3.1 for 8 inputs and "f" and for 32 and "n", 6.2 for 32 and
-        "f".
-      temp: Beta(3, 2) for 8 inputs, Beta(2, 2) for 32.
-      call: a whole number from 2 to mxql - 1. eff: uniform between 0.5 and 2.
-      mxql: a whole number from 5 to 8, for 32 inputs to 9.
+
+    - cx, cy, x, y: uniform within 1, for "f" within 0.5, of 0.
+    - sx, sy: exponential of mean 1, for "f" 0.5.
+    - rho: uniform within 0.5 of 0.
+    - pop: exponential; of mean 1.1 for 8 inputs and "n", 3.1 for 8 inputs and "f" and for 32 and "n", 6.2 for 32 and
+      "f".
+    - temp: Beta(3, 2) for 8 inputs, Beta(2, 2) for 32.
+    - call: a whole number from 2 to mxql - 1. eff: uniform between 0.5 and 2.
+    - mxql: a whole number from 5 to 8, for 32 inputs to 9.
+
     Our choice are the law of the queues, the ranges for 32 inputs and "f", the most tellers of the banks (1, 2, 3 for
     8 inputs and 2, 5, 8 for 32), and the customers of a day (8f 400 with noise "m" and 50 with "h", 8n 900 and 120,
     32f 300 and 30, 32n 350 and 30, so that about 4 % and 25 % of the variance are noise). What 8 inputs leave fixed

@@ -1,0 +1,67 @@
+"""How Sphinx makes the site of the documentation; `./run docs` calls it.
+
+A page of docs links to files of the repository as they lie there, so that it reads the same in an editor. On the site,
+links to notebooks lead to the executed notebook as a page, and links to other files download them.
+"""
+
+import re
+import shutil
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+HERE = Path(__file__).parent
+NOTEBOOKS = HERE / "notebooks"
+
+project = "jaxgen"
+author = "The jaxgen authors"
+copyright = author
+version = release = version_of("jaxgen")
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "myst_nb", "sphinx_copybutton"]
+exclude_patterns = ["build"]
+nb_execution_mode = "off"  # notebooks stand in the repository executed, and the tests execute them
+nb_merge_streams = True
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_typehints = "none"  # docstrings say shapes, units and kinds
+default_role = "code"
+autodoc_member_order = "bysource"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+napoleon_attr_annotations = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "jaxgen"
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "show_prev_next": False}
+
+
+def notebooks_as_pages():
+    """Copies the notebooks to where Sphinx looks for pages."""
+    shutil.rmtree(NOTEBOOKS, ignore_errors=True)
+    shutil.copytree(HERE.parent / "notebooks", NOTEBOOKS, ignore=shutil.ignore_patterns(".*"))
+
+
+def links_of_the_site(app, docname, source):
+    """Links between pages and notebooks lead to the pages made of them; the name of a folder is no link on the site."""
+    text = source[0].replace("](../notebooks/", "](notebooks/")
+    if docname.startswith("notebooks/"):
+        text = text.replace("](../docs/", "](../").replace("](../benchmarks/", "](../../benchmarks/")
+    source[0] = re.sub(r"\[([^\]]+)\]\(\.\./(?:tests|benchmarks/results)\)", r"\1", text)
+
+
+def plain_text(app, what, name, obj, options, lines):
+    """Docstrings are plain text with code in backticks: no other sign of reStructuredText is meant as such."""
+    for place, line in enumerate(lines):
+        parts = line.split("`")
+        parts[::2] = [re.sub(r"([*|]|_(?!\w))", r"\\\1", part) for part in parts[::2]]
+        lines[place] = "`".join(parts)
+
+
+def setup(app):
+    """Called by Sphinx."""
+    notebooks_as_pages()
+    app.connect("source-read", links_of_the_site)
+    app.connect("autodoc-process-docstring", plain_text, priority=400)  # before napoleon
