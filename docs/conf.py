@@ -53,8 +53,11 @@ def links_of_the_site(app, docname, source):
 
 
 def plain_text(app, what, name, obj, options, lines):
-    """Docstrings are plain text with code in backticks: no other sign of reStructuredText is meant as such."""
-    for place, line in enumerate(lines):
+    """Docstrings are plain text with code in backticks: no other sign of reStructuredText is meant as such. Several
+    names with one description are set without spaces, since Sphinx takes what is before a space for a type.
+    """
+    for place, each in enumerate(lines):
+        line = re.sub(r"^\s+\w+(, \w+)+:", lambda names: names[0].replace(", ", ","), each)
         parts = line.split("`")
         parts[::2] = [re.sub(r"([*|]|_(?!\w))", r"\\\1", part) for part in parts[::2]]
         lines[place] = "`".join(parts)
