@@ -1,6 +1,5 @@
 """The other door of the engine: what every trained row of a plan predicts for new cases."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 

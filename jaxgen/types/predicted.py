@@ -101,11 +101,9 @@ class Predicted:
         names = () if classes is None or not len(classes) else tuple(classes)
         Data(np.zeros((plan.n, 1)), targets, ("x",), target, task, names).checked()
         known = np.where(plan.test[..., None] > 0, of_cases, 0)
-        good = np.isfinite(known).all((-2, -1)) & np.isfinite(of_new).all((-2, -1))
+        failed = ~np.isfinite(known).all((-2, -1)) | ~np.isfinite(of_new).all((-2, -1))
         reasons = ("a prediction of a test case or of a new case is missing or not finite",)
-        return cls(
-            of_new, of_cases, targets, plan, learner, target, task, names, (~good).astype(np.uint8), reasons
-        )
+        return cls(of_new, of_cases, targets, plan, learner, target, task, names, np.array(failed, np.uint8), reasons)
 
     @property
     def resamples(self) -> int:
@@ -182,9 +180,7 @@ class Predicted:
         return self._pick((q,), self.plan if self.plan.sets is None else self.plan[q], self.y[q])
 
     def _pick(self, index: tuple[Any, ...], plan: Plan, y: np.ndarray) -> "Predicted":
-        return replace(
-            self, new=self.new[index], cases=self.cases[index], failure=self.failure[index], plan=plan, y=y
-        )
+        return replace(self, new=self.new[index], cases=self.cases[index], failure=self.failure[index], plan=plan, y=y)
 
     def __repr__(self) -> str:
         sets = "" if self.sets is None else f"Q={self.sets}, "
