@@ -42,21 +42,17 @@ def smallest(values, place):
     return sorted(values)[place - 1]
 
 
-def by_hand(models_without, level, y=Y):
-    """Limits as Barber et al. 2021 write them; models_without(i) are those whose mean predicts without case i."""
-
-    def mean_of(i, x):
-        return np.mean([model.predict(x[None])[0] for model in models_without(i)])
-
-    alpha, n = 1 - level, len(y)
-    errors = [abs(y[i] - mean_of(i, X[i])) for i in range(n)]
-    for x in NEW:
-        without = [mean_of(i, x) for i in range(n)]
+def by_hand(plan, level, aggregate=np.mean):
+    """Limits as Barber et al. 2021 and Kim et al. 2020 write them, for one new case after the other."""
+    told = predicted(plan)
+    rows = [[r for r in range(plan.resamples) if plan.train[r, i] == 0] for i in range(N)]
+    errors = [abs(Y[i] - aggregate([told.cases[r, i, 0] for r in rows[i]])) for i in range(N)]
+    below = int((1 - level) * (N + 1) + 1e-9)
+    for j in range(M):
+        without = [aggregate([told.new[r, j, 0] for r in rows[i]]) for i in range(N)]
         yield (
-            smallest([mu - error for mu, error in zip(without, errors, strict=True)], int(alpha * (n + 1) + 1e-9)),
-            smallest(
-                [mu + error for mu, error in zip(without, errors, strict=True)], n + 1 - int(alpha * (n + 1) + 1e-9)
-            ),
+            smallest([mu - error for mu, error in zip(without, errors, strict=True)], below),
+            smallest([mu + error for mu, error in zip(without, errors, strict=True)], N + 1 - below),
         )
 
 
@@ -73,22 +69,15 @@ def by_hand(models_without, level, y=Y):
     ids=["jackknife", "finest folds", "folds", "bootstrap", "subsamples"],
 )
 def test_limits_are_the_formulas_of_the_papers(method, plan, level):
-    models = trained(plan)
-    want = list(by_hand(lambda i: [m for m, w in zip(models, plan.train, strict=True) if w[i] == 0], level))
+    want = list(by_hand(plan, level))
     got = method(predicted(plan), level=level)
     np.testing.assert_allclose(np.column_stack([got.lower, got.upper]), want, atol=1e-10)  # rounding
 
 
 def test_the_median_aggregates_in_place_of_the_mean():
     got = conformal.jackknife_plus_after_bootstrap(predicted(BOOTSTRAP), aggregate="median", level=0.9)
-    models = trained(BOOTSTRAP)
-
-    def without(i, x):
-        return np.median([m.predict(x[None])[0] for m, w in zip(models, BOOTSTRAP.train, strict=True) if w[i] == 0])
-
-    errors = [abs(Y[i] - without(i, X[i])) for i in range(N)]
-    upper = [smallest([without(i, x) + errors[i] for i in range(N)], 37) for x in NEW]  # ceil(0.9 * 41)
-    np.testing.assert_allclose(got.upper[:, 0], upper, atol=1e-10)
+    want = list(by_hand(BOOTSTRAP, 0.9, np.median))
+    np.testing.assert_allclose(np.column_stack([got.lower, got.upper]), want, atol=1e-10)  # rounding
 
 
 def test_minmax_and_split_are_their_formulas():
@@ -486,6 +475,7 @@ def test_failed_rows_are_never_left_out_unsaid():
     assert "39 rows for 40 cases" in refused(lambda: conformal.jackknife_plus(without))
 
 
+@pytest.mark.usefixtures("own_messages")
 def test_other_mistakes_get_one_sentence():
     given, sets = predicted(FOLDS), classified(FOLDS)
     assert "use split_sets or cross_sets" in refused(lambda: conformal.cv_plus(sets))

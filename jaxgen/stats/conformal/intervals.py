@@ -38,7 +38,7 @@ class _LeftOut(NamedTuple):
     """
 
     error: Float[np.ndarray, "n K"]
-    new: Callable[[slice], Float[np.ndarray, "n m K"]]
+    new: Callable[[slice], Float[np.ndarray, "rows m K"]]
     prediction: Float[np.ndarray, "M K"]
 
 
@@ -277,7 +277,7 @@ def _limits(
 
 
 def _largest(
-    new: Float[np.ndarray, "n m K"], error: Float[np.ndarray, "n K"], level: float, one_error: bool
+    new: Float[np.ndarray, "rows m K"], error: Float[np.ndarray, "n K"], level: float, one_error: bool
 ) -> Float[np.ndarray, "m K"]:
     """The upper limit [m, K]: the ceil(level (n + 1))-th smallest of prediction plus error; for `one_error` that of the
     errors alone, added to the largest prediction.

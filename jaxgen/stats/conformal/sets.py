@@ -109,7 +109,7 @@ def _sets(
     smaller = np.stack(found)
     n = sizes[:, None, None]
     p_values = (n - smaller + 1) / (n + 1)
-    member = smaller < np.array([rank(level, size) for size in sizes])[:, None, None]
+    member = smaller < np.array([rank(level, int(size)) for size in sizes])[:, None, None]
     if predicted.sets is None:
         p_values, member = p_values[0], member[0]
     notes = [
