@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from hostile import refused
+from scripts import quick
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from jaxgen import datasets, learn, predict, resample
@@ -218,9 +219,9 @@ def test_new_cases_are_covered_as_promised(method, plan, least, most):
 def test_bootstrap_samples_cover_as_promised():
     """As above, with a number of samples drawn as theorem 1 asks, and of other sizes in several plans."""
     random, covered, n = np.random.default_rng(3), 0, 20
-    for seed in range(20):
-        rows = random.binomial(60, (1 - 1 / (n + 1)) ** n)
-        data, new, y = sets_of_lines(random, 50, n, 1)
+    for seed in range(4):
+        rows = random.binomial(200, (1 - 1 / (n + 1)) ** n)
+        data, new, y = sets_of_lines(random, 250, n, 1)
         plan = resample.bootstrap(jax.random.key(seed), n, int(rows))
         found = predict(KEY, learn.LeastSquares(ridge=0.1), data, plan, new)
         covered += int(conformal.jackknife_plus_after_bootstrap(found, level=0.9).covers(y).sum())
@@ -511,3 +512,13 @@ def test_diabetes_with_networks_from_plan_to_coverage():
     got = conformal.cv_plus(given, level=0.8)
     assert got.unit == data.target
     assert 0.5 < float(conformal.coverage(got, data.y[rest]).estimate) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # some twenty programs are compiled
+def test_the_benchmark_runs_small():
+    """Its figure as well; nothing is written. The intervals are wider than those of who knows the law, 1.645."""
+    lines = quick("prediction_intervals.py").split("\n2. ")[1].splitlines()
+    rows = [line.split() for line in lines if "jackknife+ " in line]
+    assert len(rows) == 2
+    assert all(float(row[-2]) > 1.645 for row in rows)

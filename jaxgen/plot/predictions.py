@@ -41,8 +41,8 @@ def prediction_intervals(
     shapes = [each.lower.shape for each in intervals]
     if not shapes or len(set(shapes)) > 1 or len(shapes[0]) != 2:
         raise ValueError(
-            f"expected one or more intervals of the same new cases of one data set, [M, K], got {len(shapes)} of shapes "
-            f"{[list(shape) for shape in shapes]}; make them of one, predicted[q]"
+            "expected one or more intervals of the same new cases of one data set, [M, K], got "
+            f"{len(shapes)} of shapes {[list(shape) for shape in shapes]}; make them of one, predicted[q]"
         )
     require_labels(labels, len(intervals), "intervals")
     output = require("output", output, 0, shapes[0][-1] - 1, "the outputs of the intervals")

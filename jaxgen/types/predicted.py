@@ -126,7 +126,7 @@ class Predicted:
         return self.failure > 0
 
     def checked(self) -> "Predicted":
-        """These predictions themselves.
+        """These predictions themselves, [*Q, R, M, K].
 
         Raises:
           ValueError: a row failed; `without_failed` leaves such rows out.
@@ -149,14 +149,14 @@ class Predicted:
         """
         if self.sets is not None:
             raise ValueError(
-                f"expected the predictions of one data set, got those of {self.sets}, whose rows would no longer align; "
-                "choose one with predicted[q]"
+                f"expected the predictions of one data set, got those of {self.sets}, whose rows would no longer "
+                "align; choose one with predicted[q]"
             )
         good = ~self.failed
         if not good.any():
             raise ValueError(
-                f"expected a row that went well, got {self.resamples} failed rows of {self.learner}; change the learner "
-                "or the plan"
+                f"expected a row that went well, got {self.resamples} failed rows of {self.learner}; change the "
+                "learner or the plan"
             )
         lost = int((~good).sum())
         plan = self.plan.chosen(good, f"{self.plan.scheme} without {lost} failed rows")

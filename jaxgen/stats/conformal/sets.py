@@ -30,9 +30,9 @@ def split_sets(
 
     A class is in the set of a new case if its score is at most the ceil((1 - alpha)(n + 1))-th smallest of the scores
     that the n cases which the row holds out have with their own classes. The scores: "lac", one minus the prediction
-    for the class, which makes the smallest sets; "aps", the predictions for all classes before it in their order, plus a
-    random share of its own (Romano et al.), which makes sets that are larger where cases are difficult. The
-    sets hold the class of a new case with a probability of at least 1 - alpha.
+    for the class, which makes the smallest sets; "aps", the predictions for all classes before it in their order, plus
+    a random share of its own (Romano et al.), which makes sets that are larger where cases are difficult. The sets hold
+    the class of a new case with a probability of at least 1 - alpha.
 
     Args:
       predicted: probabilities of the classes by every row, new [*Q, R, M, K]; a single column stands for two classes.
@@ -61,9 +61,9 @@ def cross_sets(predicted: Predicted, *, score: str = "lac", level: float = 0.95,
     """Cross-conformal prediction of classes (Vovk 2015, "Cross-conformal predictors"; CV+ of Romano, Sesia & Candes
     2020).
 
-    A class is in the set of a new case if fewer than (1 - alpha)(n + 1) of the n cases have, with their own class and by
-    the row which leaves them out, a smaller score than the new case with that class by that row. The sets hold the class
-    of a new case with a probability of at least that of `cv_plus`, 1 - 2 alpha and a little less, usually near
+    A class is in the set of a new case if fewer than (1 - alpha)(n + 1) of the n cases have, with their own class and
+    by the row which leaves them out, a smaller score than the new case with that class by that row. The sets hold the
+    class of a new case with a probability of at least that of `cv_plus`, 1 - 2 alpha and a little less, usually near
     1 - alpha.
 
     Args:
@@ -164,8 +164,8 @@ def _scores(
     wrong = (predictions < -1e-6).any() or (np.abs(predictions.sum(-1) - 1) > 1e-3).any()
     if wrong:
         raise ValueError(
-            f"expected probabilities that add up to 1 for the score 'aps', got predictions from {predictions.min():.3g} "
-            f"to {predictions.max():.3g} with sums from {predictions.sum(-1).min():.3g} to "
+            "expected probabilities that add up to 1 for the score 'aps', got predictions from "
+            f"{predictions.min():.3g} to {predictions.max():.3g} with sums from {predictions.sum(-1).min():.3g} to "
             f"{predictions.sum(-1).max():.3g}; use a learner that predicts probabilities, or score='lac'"
         )
     order = np.argsort(-predictions, axis=-1, kind="stable")
