@@ -1,8 +1,10 @@
 """Prediction intervals of new cases: coverage and width of the jackknife+, CV+, the jackknife+-after-bootstrap and
 split conformal prediction, for least squares and networks, beside MAPIE on the same splits.
 
-    python benchmarks/prediction_intervals.py            a few minutes; MAPIE only where it can be imported
+    python benchmarks/prediction_intervals.py            some minutes; MAPIE only where it can be imported
     python benchmarks/prediction_intervals.py --quick    small, and writes nothing
+
+with --halves and --sets for other numbers of random halves and of simulated data sets than 20 and 100,
 
 prints its results and writes benchmarks/results/prediction_intervals.txt and a figure.
 """
@@ -36,7 +38,7 @@ try:
 except ImportError:
     mapie = None
 
-LEVEL, FOLDS, SAMPLES, NOISE, INPUTS = 0.9, 10, 100, 0.5, 5
+LEVEL, FOLDS, SAMPLES, NOISE, INPUTS, PEER_CASES = 0.9, 10, 100, 0.5, 5, 100
 KEY = jax.random.key(0)
 LEARNERS = {"least squares": learn.LeastSquares(), f"{HIDDEN} tanh units": network("squared")}
 METHODS = {
@@ -215,10 +217,10 @@ def classes_beside_mapie():
     return lines
 
 
-def report(quick):
+def report(count, sets, quick):
     """All lines of the page, and its figure."""
     watch = Watch()
-    count, sets, n, m = (3, 4, 30, 20) if quick else (20, 100, 60, 100)
+    n, m = (30, 20) if quick else (60, 100)
     train, new = halves(datasets.diabetes(), count)
     if quick:
         train, new = (replace(one, x=one.x[:, :40], y=one.y[:, :40]) for one in (train, new))
@@ -244,12 +246,13 @@ def report(quick):
         *classes(count),
     ]
     one, rest = train[0], new[0]
+    few = replace(one, x=one.x[:PEER_CASES], y=one.y[:PEER_CASES])
     if mapie is not None:
         lines += [
             "",
-            f"4. Beside MAPIE, the first half of diabetes ({one.n} cases, {rest.n} new): scikit-learn's "
+            f"4. Beside MAPIE, cases of the first half of diabetes ({few.n} cases, {rest.n} new): scikit-learn's "
             "LinearRegression and MLPRegressor (other random numbers) on the same splits; seconds of a second call",
-            *beside_mapie(one, rest),
+            *beside_mapie(few, rest),
             "",
             "5. Sets of the ten digits (200 cases, 400 new) from the same probabilities, score lac, ours first",
             *classes_beside_mapie(),
@@ -268,10 +271,13 @@ def report(quick):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="small, and writes nothing")
-    quick = parser.parse_args().quick
+    parser.add_argument("--halves", type=int, default=20, help="random halves of real data")
+    parser.add_argument("--sets", type=int, default=100, help="simulated data sets")
+    asked = parser.parse_args()
+    quick = asked.quick
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.filterwarnings("ignore", message="Got `batch_size`")  # more than there are: all cases at once
-    text, figure = report(quick)
+    text, figure = report(*((3, 4) if quick else (asked.halves, asked.sets)), quick)
     print(text)
     if not quick:
         publish("prediction_intervals.txt", text, {"diabetes": figure})
