@@ -1,11 +1,12 @@
 from . import algebraic, datasets, delve, learn, loss, plot, resample, simulate, stats, store
-from .engine import assess
-from .types import Data, Losses, Plan
+from .engine import assess, predict
+from .types import Data, Losses, Plan, Predicted
 
 __all__ = [
     "Data",
     "Losses",
     "Plan",
+    "Predicted",
     "algebraic",
     "assess",
     "datasets",
@@ -13,6 +14,7 @@ __all__ = [
     "learn",
     "loss",
     "plot",
+    "predict",
     "resample",
     "simulate",
     "stats",

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from jaxgen import Data, assess, learn, loss, resample
-from jaxgen.engine import assessment, budget, program
+from jaxgen.engine import budget, program, progress
 from jaxgen.types import as_learner
 from jaxgen.types.identity import named
 
@@ -561,8 +561,8 @@ def test_what_cannot_fit_is_refused_with_its_bytes(keep, free, message, monkeypa
 
 
 def test_progress_goes_to_standard_error(capsys, monkeypatch):
-    bar = assessment.tqdm
-    monkeypatch.setattr(assessment, "tqdm", lambda **settings: bar(**settings | {"delay": 0, "mininterval": 0}))
+    bar = progress.tqdm
+    monkeypatch.setattr(progress, "tqdm", lambda **settings: bar(**settings | {"delay": 0, "mininterval": 0}))
     assess(KEY, Average(), problem(), splits(), progress=True)
     printed = capsys.readouterr()
     assert printed.out == ""

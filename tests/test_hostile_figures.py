@@ -9,8 +9,8 @@ import pytest
 from hostile import NO_NUMBERS, STRANGERS, refused
 
 from jaxgen import plot, resample
-from jaxgen.stats import compare, estimate, interval, metrics
-from jaxgen.types import Losses
+from jaxgen.stats import compare, conformal, estimate, interval, metrics
+from jaxgen.types import Losses, Predicted
 
 pytestmark = pytest.mark.usefixtures("own_messages")
 
@@ -31,6 +31,11 @@ PAIRS = compare.max_t(RANDOM.gamma(2.0, size=(30, 3)), resamples=19)
 RANKS = compare.nemenyi(RANDOM.normal(size=(9, 3)))
 TARGETS = np.eye(2)[np.arange(40) % 2]
 CLASSES = metrics.Predictions.from_arrays(TARGETS, 0.4 * TARGETS + RANDOM.random((6, 40, 2)))
+NUMBERS = RANDOM.normal(size=(1, 40))
+ONE_SPLIT = resample.leave_out(jax.random.key(0), 40, 0.5, 1)
+PREDICTED = conformal.split(
+    Predicted.from_predictions(NUMBERS[0], NUMBERS / 2, NUMBERS, ONE_SPLIT.train, ONE_SPLIT.test)
+)
 
 FIGURES = {  # what each draws
     "distribution": (plot.distribution, LOSSES),
@@ -39,10 +44,12 @@ FIGURES = {  # what each draws
     "interval_forest": (plot.interval_forest, RESULT),
     "comparison_matrix": (plot.comparison_matrix, PAIRS),
     "critical_difference": (plot.critical_difference, RANKS),
+    "prediction_intervals": (plot.prediction_intervals, PREDICTED),
     "roc_curves": (plot.roc_curves, CLASSES),
     "precision_recall_curves": (plot.precision_recall_curves, CLASSES),
 }
 KINDS = {"losses": LOSSES, "curve": CURVE, "result": RESULT, "pairs": PAIRS, "ranks": RANKS, "predictions": CLASSES}
+KINDS |= {"intervals": PREDICTED}
 
 
 @pytest.fixture(autouse=True)

@@ -18,8 +18,9 @@ from hostile import refused
 from test_documents import functions
 
 from jaxgen import loss, resample
-from jaxgen.stats import compare, estimate, interval, metrics, planning
+from jaxgen.stats import compare, conformal, estimate, interval, metrics, planning
 from jaxgen.stats.metrics import Predictions, roc
+from jaxgen.types import Predicted
 
 pytestmark = pytest.mark.usefixtures("own_messages")
 
@@ -47,6 +48,17 @@ CASES, ERRORS = RANDOM.gamma(2.0, size=12), np.arange(12) % 3 == 0.0
 TABLE, SHARES = RANDOM.random((8, 3)), np.array([0.2, 0.5])
 TARGETS, SCORES = np.eye(2)[np.arange(20) % 2], RANDOM.random((4, 20, 2))
 PREDICTIONS = Predictions.from_arrays(TARGETS, SCORES)
+
+
+def predicted(plan, task="regression"):
+    """Predictions by chance of every row, for the cases and for 5 new ones."""
+    outputs = 1 if task == "regression" else 3
+    values = RANDOM.dirichlet(np.ones(3), size=(plan.resamples, N + 5))[..., :outputs]
+    y = RANDOM.normal(size=(N, 1)) if outputs == 1 else np.eye(3)[np.arange(N) % 3]
+    return Predicted.from_predictions(y, values[:, :N], values[:, N:], plan.train, plan.test, task=task)
+
+
+ONE_OUT = predicted(resample.leave_one_out(N))
 
 
 def pair(plan, **options):
@@ -135,6 +147,20 @@ GOOD = {
     "interval.t": (interval.t, {"losses": CASES}),
     "interval.wald": (interval.wald, {"losses": ERRORS}),
     "interval.wilson": (interval.wilson, {"losses": ERRORS}),
+    "conformal.coverage": (
+        conformal.coverage,
+        {"found": conformal.jackknife_plus(ONE_OUT, level=0.8), "y": np.zeros(5)},
+    ),
+    "conformal.cross_sets": (conformal.cross_sets, {"predicted": predicted(FOLDS, "classification")}),
+    "conformal.cv_plus": (conformal.cv_plus, {"predicted": predicted(FOLDS)}),
+    "conformal.jackknife_minmax": (conformal.jackknife_minmax, {"predicted": ONE_OUT}),
+    "conformal.jackknife_plus": (conformal.jackknife_plus, {"predicted": ONE_OUT}),
+    "conformal.jackknife_plus_after_bootstrap": (
+        conformal.jackknife_plus_after_bootstrap,
+        {"predicted": predicted(BOOTSTRAP.plan)},
+    ),
+    "conformal.split": (conformal.split, {"predicted": predicted(ONE_ROW)}),
+    "conformal.split_sets": (conformal.split_sets, {"predicted": predicted(ONE_ROW, "classification")}),
     "compare.bayesian_t": (compare.bayesian_t, pair(SPLITS)),
     "compare.benjamini_hochberg": (compare.benjamini_hochberg, {"p_values": [0.1, 0.2]}),
     "compare.benjamini_yekutieli": (compare.benjamini_yekutieli, {"p_values": [0.1, 0.2]}),
@@ -382,6 +408,7 @@ def test_every_public_function_is_tried():
         "estimate": estimate,
         "interval": interval,
         "compare": compare,
+        "conformal": conformal,
         "metrics": metrics,
         "metrics.roc": roc,
         "planning": planning,

@@ -19,7 +19,7 @@ import pytest
 
 from jaxgen import Data, assess, learn, loss, resample, simulate, store
 from jaxgen.cli.parser import main
-from jaxgen.engine import assessment, executors, parts, run
+from jaxgen.engine import assessment, executors, parts, progress, run
 from jaxgen.store.parts import divided
 
 KEY = jax.random.key(7)
@@ -740,9 +740,9 @@ def test_ordinary_mistakes_get_one_sentence(given, error, words):
 
 
 def test_a_log_file_gets_lines(monkeypatch, capsys):
-    monkeypatch.setattr(assessment, "_LINE_SECONDS", 0)
-    bar = assessment.tqdm
-    monkeypatch.setattr(assessment, "tqdm", lambda **settings: bar(**settings | {"delay": 0}))
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0)
+    bar = progress.tqdm
+    monkeypatch.setattr(progress, "tqdm", lambda **settings: bar(**settings | {"delay": 0}))
     assess(KEY, learn.Mean(), problem(), splits(), part=10, progress=True)
     text = capsys.readouterr().err
     assert "\r" not in text

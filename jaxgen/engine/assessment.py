@@ -3,16 +3,14 @@
 import hashlib
 import math
 import os
-import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from tqdm import tqdm
 
 from jaxgen import store as storage
 from jaxgen.engine.budget import Budget
@@ -20,6 +18,7 @@ from jaxgen.engine.door import check, check_absence, chosen_devices
 from jaxgen.engine.executors import PartError, answers, check_executor
 from jaxgen.engine.job import Job
 from jaxgen.engine.parts import Settings, Specification, compute, of_data, part_size
+from jaxgen.engine.progress import progress_bar
 from jaxgen.engine.run import Run, Way, bytes_kept, job_of, reasons, way
 from jaxgen.engine.units import suited
 from jaxgen.engine.workers import refuse_fork
@@ -29,9 +28,6 @@ from jaxgen.types import Data, Key, Learner, Loss, Losses, Plan
 from jaxgen.types.drawn import DrawnPlan
 from jaxgen.types.identity import code_digest, named
 from jaxgen.types.numbers import require, require_flag, require_number
-
-_LINE_SECONDS = 10.0
-"""Between two lines of progress where there is no terminal."""
 
 _FEWEST_ROWS = 30
 """Before a standard error is believed."""
@@ -112,7 +108,7 @@ def assess(
     if store is executor is part is standard_error is None and not isinstance(plan, DrawnPlan):
         run = Run(key, job, data, plan, keep, chunk)
         check_absence(used, data)
-        with _bar(math.prod(shape), learner, progress) as advance:
+        with progress_bar(math.prod(shape), learner, progress) as advance:
             run.all_rows(advance)
         return as_losses(run.arrays(), plan, heading)
     suited(data, used, about(loss), job.dtype)
@@ -121,7 +117,7 @@ def assess(
     parts = divided(*shape, part or part_size(job, keep))
     question = _Question(key, used, loss, data, plan, chosen, keep, chunk, heading, places, executor, standard_error)
     kept = None if store is None else storage.begin(store, _asked(question, job), heading, plan, parts)
-    with nullcontext() if kept is None else kept.held(), _bar(math.prod(shape), learner, progress) as advance:
+    with nullcontext() if kept is None else kept.held(), progress_bar(math.prod(shape), learner, progress) as advance:
         return _in_parts(question, parts if kept is None else kept.parts, kept, advance)
 
 
@@ -286,33 +282,3 @@ def _asked(question: _Question, job: Job) -> dict[str, Any]:
         "version of jaxgen": version("jaxgen"),
         "version of jax": jax.__version__,
     }
-
-
-class _Lines:
-    """Where there is no terminal: each state of a progress bar as a line of its own."""
-
-    def write(self, text: str) -> None:
-        """One state, without what moves the cursor."""
-        line = text.strip("\r\n ")
-        if line:
-            sys.stderr.write(f"{line}\n")
-
-    def flush(self) -> None:
-        """At once."""
-        sys.stderr.flush()
-
-
-@contextmanager
-def _bar(rows: int, learner: Any, progress: bool | None) -> Generator[Callable[[int], Any]]:
-    """A function that is told how many more rows are done, and shows it."""
-    text = repr(learner)
-    elsewhere = {} if sys.stderr.isatty() else {"file": _Lines(), "mininterval": _LINE_SECONDS, "ascii": True}
-    with tqdm(
-        total=rows,
-        unit=" rows",
-        desc=text if len(text) <= 40 else text[:39] + "…",
-        disable=(progress is None and bool(elsewhere)) or progress is False,
-        delay=0.5,
-        **elsewhere,
-    ) as bar:
-        yield bar.update

@@ -30,6 +30,7 @@ class Job:
       devices: where it runs.
       predictions: the predictions are wanted too.
       predicted: rows that predict at a time; None for all rows of a chunk.
+      new: cases without targets that every row predicts too, M; their inputs come after those of the data.
     """
 
     learner: Learner
@@ -46,6 +47,7 @@ class Job:
     devices: tuple[jax.Device, ...]
     predictions: bool = False
     predicted: int | None = None
+    new: int = 0
 
     @property
     def wide(self) -> bool:
@@ -64,10 +66,10 @@ class Job:
         return next(mine, self.devices[0])
 
     def one_set(self, key, x, y, train, q, r):
-        """Losses [b, N], predictions [b, N, K] or None, failure [b], trusted [b] and info of the rows r [b] of data
-        set q, whose training weights are train [b, N].
+        """Losses [b, N], predictions [b, N + M, K] or None, failure [b], trusted [b] and info of the rows r [b] of data
+        set q, whose training weights are train [b, N]; x [N + M, D].
         """
-        params, trusted, known = self.fitted(key, x, y, train, q, r)
+        params, trusted, known = self.fitted(key, x[: self.cases], y, train, q, r)
         if known is None:
             losses, predictions = self._mapped(lambda p: self.tested(p, x, y), params, r)
         else:
@@ -82,7 +84,9 @@ class Job:
         if self.together:
             with explained(self.learner, "fit_rows(keys, x, y, w, left_out)"):
                 shared = self.learner.fit_rows(row_keys, x, y, weights, self.left_out)
-                return _trusted(self.learner, shared, (len(r), *y.shape))
+                found = _trusted(self.learner, shared, (len(r), *y.shape))
+            if found[2] is None or not self.new:  # with predictions come parameters that cannot predict other cases
+                return found
         return jax.vmap(lambda k, w: self.fitted_alone(k, x, y, w))(row_keys, weights), jnp.ones(len(r), bool), None
 
     def fitted_alone(self, row_key, x, y, w):
@@ -92,16 +96,16 @@ class Job:
             return jax.tree.map(jnp.asarray, params)
 
     def tested(self, params, x, y):
-        """Losses [N] of one row on all cases, and its predictions [N, K] or None."""
-        predictions = predictions_of(self.learner, params, x, y)
+        """Losses [N] of one row on all cases, and its predictions [N + M, K] or None."""
+        predictions = predictions_of(self.learner, params, x, jnp.pad(y, ((0, self.new), (0, 0))) if self.new else y)
         known: Any = None
         if about(self.loss).distribution:
             known = distribution_of(self.learner, params, x, predictions)
         return self.judged(predictions, y, known)
 
     def judged(self, predictions, y, distribution=None):
-        """Losses [N] of predictions [N, K], or of a distribution, and the predictions if they are wanted, else None."""
-        believed = predictions if distribution is None else distribution
+        """Losses [N] of predictions [N + M, K], or of a distribution, and the predictions if they are wanted."""
+        believed = predictions[: self.cases] if distribution is None else distribution
         return losses_of(self.loss, y, believed), predictions if self.predictions else None
 
     def failed(self, params):

@@ -136,7 +136,8 @@ def _traced(job: Job) -> Facts:
         w = jax.ShapeDtypeStruct((job.cases,), np.uint8)
         fit, one = jax.make_jaxpr(job.fitted_alone, return_shape=True)(key, x, y, w)
         known = None
-    predict = jax.make_jaxpr(job.tested)(one, x, y) if known is None else jax.make_jaxpr(job.judged)(y, y)
+    asked = jax.ShapeDtypeStruct((job.cases + job.new, job.inputs), job.dtype)
+    predict = jax.make_jaxpr(job.tested)(one, asked, y) if known is None else jax.make_jaxpr(job.judged)(y, y)
     fail = jax.make_jaxpr(job.failed)(one)
     tell, info = jax.make_jaxpr(job.told, return_shape=True)(one)
     programs = (fit, predict, fail, tell)
@@ -256,8 +257,8 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, current: Any) -> Pr
             check_vma=False,
         )
     x, y = (
-        jax.ShapeDtypeStruct((1 if job.one_data_set else sets, job.cases, width), job.dtype)
-        for width in (job.inputs, job.outputs)
+        jax.ShapeDtypeStruct((1 if job.one_data_set else sets, cases, width), job.dtype)
+        for cases, width in ((job.cases + job.new, job.inputs), (job.cases, job.outputs))
     )
     numbers = (
         jax.ShapeDtypeStruct((sets, rows, job.cases), np.uint8),

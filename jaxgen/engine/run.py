@@ -65,9 +65,15 @@ def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
 
 
 def job_of(
-    learner: Learner, loss: Loss, data: Data, chosen: Way, devices: tuple[jax.Device, ...], predictions: bool
+    learner: Learner,
+    loss: Loss,
+    data: Data,
+    chosen: Way,
+    devices: tuple[jax.Device, ...],
+    predictions: bool,
+    new: int = 0,
 ) -> Job:
-    """What a chunk computes."""
+    """What a chunk computes; `new` cases, M, are predicted beside those of the data."""
     wide = learner.precise and devices[0].platform != "tpu"  # a TPU computes in double precision by many single steps
     job = Job(
         learner=learner,
@@ -83,6 +89,7 @@ def job_of(
         together=chosen.together,
         devices=devices,
         predictions=predictions,
+        new=new,
     )
     return _on_fit_devices(job)
 
@@ -102,6 +109,7 @@ class Run:
       data, plan: of this range, x [*sets, N, D] and train [*sets, rows, N].
       keep, chunk: as for `assess`.
       first: numbers of its first data set and of its first row in the whole run, which choose the random numbers.
+      new: inputs of the new cases of the job, [*sets, M, D].
     """
 
     def __init__(
@@ -113,17 +121,20 @@ class Run:
         keep: str,
         chunk: int | None = None,
         first: tuple[int, int] = (0, 0),
+        new: np.ndarray | None = None,
     ):
         self.key, self.job, self.plan, self.chunk, self.first = key, job, plan, chunk, first
         self.shape = shape = (data.sets or plan.sets or 1, plan.resamples)
         self.units = suited(data, job.learner, about(job.loss), job.dtype)
         x, y = self.units.x, self.units.y
+        if new is not None:
+            x = np.concatenate([x, self.units.inputs(new)], axis=-2)
         self.x, self.y = (x[None], y[None]) if job.one_data_set else (x, y)
         self.budget = Budget.of(job)
         dtype = np.dtype(np.float64) if self.units.changed else x.dtype
         self.budget.refuse_if_too_large(shape[0] * shape[1] * bytes_kept(job, keep, dtype), job.learner)
         self.values = None if keep == "rows" else np.empty((*shape, plan.n), dtype)
-        self.predictions = np.empty((*shape, plan.n, job.outputs), dtype) if job.predictions else None
+        self.predictions = np.empty((*shape, plan.n + job.new, job.outputs), dtype) if job.predictions else None
         self.test_mean, self.train_mean = np.empty(shape), np.empty(shape)
         self.train_sizes, self.test_sizes = (
             np.broadcast_to(sizes, shape) for sizes in (plan.train_sizes, plan.test_sizes)

@@ -32,6 +32,7 @@ class Units(NamedTuple):
       y_shift: what was taken from the targets, [*Q, K].
       y_scale: what the targets were then divided by, a power of two, [*Q].
       degree: the power of `y_scale` that the losses take.
+      x_shift, x_scale: what was taken from the inputs, and what they were then divided by, [*Q, D].
     """
 
     x: Float[np.ndarray, "*Q N D"]
@@ -39,6 +40,8 @@ class Units(NamedTuple):
     y_shift: Float[np.ndarray, "*Q K"]
     y_scale: Float[np.ndarray, "*Q"]
     degree: int
+    x_shift: Float[np.ndarray, "*Q D"]
+    x_scale: Float[np.ndarray, "*Q D"]
 
     @property
     def changed(self) -> bool:
@@ -49,6 +52,21 @@ class Units(NamedTuple):
     def loss_unit(self) -> Float[np.ndarray, "*Q"]:
         """The factor that brings losses back, [*Q]."""
         return np.asarray(self.y_scale**self.degree)
+
+    def inputs(self, x: Float[np.ndarray, "*Q M D"]) -> Float[np.ndarray, "*Q M D"]:
+        """Inputs of other cases [*Q, M, D] in these units.
+
+        Raises:
+          ValueError: numbers that the type of the fits cannot hold.
+        """
+        with np.errstate(over="ignore", under="ignore"):
+            moved = ((x - self.x_shift[..., None, :]) / self.x_scale[..., None, :]).astype(self.x.dtype)
+        if not np.isfinite(moved).all():
+            raise ValueError(
+                f"expected inputs of new cases that {moved.dtype} can hold, got up to {np.abs(x).max():.3g}; leave "
+                "these cases out, or enable 64 bits (JAX_ENABLE_X64=1)"
+            )
+        return moved
 
 
 def suited(data: Data, learner: Learner, about: About, dtype: str) -> Units:
@@ -81,7 +99,7 @@ def suited(data: Data, learner: Learner, about: About, dtype: str) -> Units:
     # learners that mind the unit may square errors themselves; so may a loss of which nothing is known
     least = 0 if freedom.y_scale and about.degree is not None else 2
     _check_size(y, data.y, max(least, about.degree or 0))
-    return Units(x, y, y_shift, y_scale, about.degree or 0)
+    return Units(x, y, y_shift, y_scale, about.degree or 0, x_shift, x_scale)
 
 
 def _change(

@@ -5,6 +5,7 @@ from jaxgen.plot.comparisons import comparison_matrix, critical_difference
 from jaxgen.plot.curves import learning_curve, standard_error_floor
 from jaxgen.plot.distributions import COLOURS, distribution
 from jaxgen.plot.intervals import interval_forest
+from jaxgen.plot.predictions import prediction_intervals
 
 __all__ = [
     "COLOURS",
@@ -14,6 +15,7 @@ __all__ = [
     "interval_forest",
     "learning_curve",
     "precision_recall_curves",
+    "prediction_intervals",
     "roc_curves",
     "standard_error_floor",
 ]

@@ -2,6 +2,7 @@ from .data import Data
 from .learner import Freedom, Key, Learner, Minimum, Params, as_learner
 from .losses import Loss, Losses
 from .plan import Plan, as_labels, as_weights
+from .predicted import Predicted
 from .value import Value
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Minimum",
     "Params",
     "Plan",
+    "Predicted",
     "Value",
     "as_labels",
     "as_learner",

@@ -81,10 +81,10 @@ class Losses:
           TypeError: the loss is no function.
           ValueError: shapes, weights or targets that do not fit.
         """
-        targets, predicted = _numbers(y, "y"), _numbers(predictions, "predictions")
+        targets, predicted = real_numbers(y, "y"), real_numbers(predictions, "predictions")
         weights = as_weights("train", train), as_weights("test", test)
         plan = Plan(*weights, "given weights", *as_labels(weights[0].shape, labels, groups, times)).checked()
-        targets, predicted = _in_rows(targets, predicted, plan)
+        targets, predicted = in_rows(targets, predicted, plan)
         check_targets(loss, targets, "y")
         values = _values(loss, targets, predicted)
         absent = (np.isnan(predicted).any(axis=-1) & (plan.train > 0)).any(axis=-1)
@@ -203,7 +203,7 @@ class Losses:
                 f"expected predictions of every row for another loss, got losses alone of {self.learner}; "
                 "use assess(..., keep='predictions')"
             )
-        targets, predicted = _numbers(y, "y"), self.predictions
+        targets, predicted = real_numbers(y, "y"), self.predictions
         shape = (*predicted.shape[:-3], *predicted.shape[-2:])
         if targets.shape not in (shape, shape[-2:]):
             raise ValueError(f"expected y {list(shape)}, got {list(targets.shape)}; give the targets trained on")
@@ -272,7 +272,7 @@ class Losses:
         return f"Losses({self.learner}, {self.loss} loss, {self.plan.scheme}: {shape}{trouble})"
 
 
-def _numbers(values: Any, name: str) -> Float[np.ndarray, "..."]:
+def real_numbers(values: Any, name: str) -> Float[np.ndarray, "..."]:
     """An array of real numbers in double precision, [...]."""
     try:
         array = np.asarray(values)
@@ -286,7 +286,7 @@ def _numbers(values: Any, name: str) -> Float[np.ndarray, "..."]:
     raise ValueError(f"expected {name} as real numbers, got {got}; classes become columns of zeros and ones")
 
 
-def _in_rows(
+def in_rows(
     y: Float[np.ndarray, "..."], predictions: Float[np.ndarray, "..."], plan: Plan
 ) -> tuple[Float[np.ndarray, "N K"], Float[np.ndarray, "R N K"]]:
     """Targets [N, K] and the predictions of every row [R, N, K]."""
