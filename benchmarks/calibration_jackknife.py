@@ -1,0 +1,219 @@
+"""Coverage and width of the jackknife after leave-out, size and power of its test, beside others on the same data sets.
+
+    python benchmarks/calibration_jackknife.py             # some half an hour on two cores
+    python benchmarks/calibration_jackknife.py --quick     # a few data sets of the smallest sizes; writes nothing
+    python benchmarks/calibration_jackknife.py --resume    # goes on where a run of the same code was stopped
+
+prints the tables and writes them, with a figure, to benchmarks/results/. The systems are those of `calibration.py`,
+with other data sets. Only public names of jaxgen are used.
+"""
+
+import argparse
+from dataclasses import replace
+from functools import partial
+
+import jax
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from calibration_systems import SETTINGS, assessed, blocks, exchangeable, with_risks
+from kept_parts import kept_part
+from quiet import publish
+from speed import machine
+
+from jaxgen import resample
+from jaxgen.stats import compare, interval
+
+SPLITS, FRACTION = 1000, 0.1
+SIZES = (64, 100, 300, 500)
+LINEAR, TESTED = ("least squares", "ridge", "heavy tails", "diabetes"), ("least squares", "ridge")
+SETS = {64: 1000, 100: 1000, 300: 1000, 500: 500}
+"""Data sets of each size for linear models."""
+NETWORKS = {64: 300, 100: 200, 300: 100}
+"""The same for networks; for tests as many of 64 and 100 cases."""
+GATES = {"covers R": 0.94, "covers ER": 0.94, "width": 0.68, "size": 0.065}
+
+
+def plans(n):
+    """The plans that all intervals need: random splits, folds and pairs of folds."""
+    key = jax.random.key(n)
+    return (
+        resample.leave_out(key, n, FRACTION, SPLITS),
+        resample.k_fold(key, n, 10, 10),
+        resample.nested_pairs(key, n, 5, 3),
+    )
+
+
+def first(losses, rows):
+    """The losses of the first rows, which are random splits as well."""
+    chosen = {name: getattr(losses, name)[:, :rows] for name in ("test_mean", "train_mean", "failure", "values")}
+    return replace(losses, plan=losses.plan.chosen(slice(rows), f"{rows} of {losses.plan.scheme}"), info={}, **chosen)
+
+
+def intervals(splits, folds, nested):
+    """Every interval, by name and plan, with its trainings."""
+    jackknife = interval.jackknife_after_leave_out
+    tenth = f"a tenth left out, {SPLITS} times"
+    return {
+        ("corrected t", "a tenth left out, 25 times", 25): interval.corrected_t(first(splits, 25)),
+        ("Bouckaert-Frank", "10 x 10 folds", 100): interval.bouckaert_frank(folds),
+        ("nested CV", "3 x nested 5 folds", 45): interval.nested_cross_validation(nested),
+        ("jackknife, R", "10 x 10 folds", 100): jackknife(folds),
+        ("jackknife, R", f"a tenth left out, {SPLITS // 2} times", SPLITS // 2): jackknife(first(splits, SPLITS // 2)),
+        ("jackknife, R", tenth, SPLITS): jackknife(splits),
+        ("jackknife, R, T -+ t se", tenth, SPLITS): jackknife(splits, scale="identity"),
+        ("jackknife, ER", tenth, SPLITS): jackknife(splits, target="ER"),
+    }
+
+
+def rows_of_intervals(setting, n, sets):
+    """A row of the table per interval."""
+    found, risks = {}, []
+    for seed, size in blocks(setting, n + 1, sets, 50):
+        data, risk_of = with_risks(setting, n, size, seed)
+        risks.append(risk_of(resample.full(n)))
+        losses = assessed(jax.random.key(seed), setting.learner, data, plans(n))
+        for name, got in intervals(*losses).items():
+            numbers = (got.estimate, got.standard_error, got.lower, got.upper, got.parts.get("noise", got.df * np.nan))
+            found.setdefault(name, []).append(np.stack(numbers))
+    risk = np.concatenate(risks).reshape(-1)
+    for (name, plan, trainings), parts in found.items():
+        centre, error, lower, upper, noise = np.concatenate(parts, axis=-1)
+        expected = risk.mean()
+        yield {
+            "learner": setting.name,
+            "n": n,
+            "interval": name,
+            "plan": plan,
+            "trainings": trainings,
+            "sets": sets,
+            "covers R": np.mean((lower <= risk) & (risk <= upper)),
+            "below R": np.mean(upper < risk),
+            "covers ER": np.mean((lower <= expected) & (expected <= upper)),
+            "width": np.mean(upper - lower) / expected,
+            "middle width": np.median(upper - lower) / expected,
+            "centre": centre.mean() / expected,
+            "se^2 / var(T)": np.mean(error**2) / centre.var(ddof=1),
+            "se^2 / var(T - R)": np.mean(error**2) / (centre - risk).var(ddof=1),
+            "noise": np.median(noise),
+        }
+
+
+def rows_of_tests(setting, n, sets):
+    """A row of the table per test."""
+    found, splits = {}, plans(n)[0]
+    for seed, size in blocks(setting, n + 2, sets, 50):
+        data = exchangeable(setting, n, size, seed)
+        one, equal, worse = (next(assessed(jax.random.key(seed), setting.learner, each, [splits])) for each in data)
+        for rows, name, test in (
+            (25, "corrected t", compare.corrected_t),
+            (100, "corrected t", compare.corrected_t),
+            (SPLITS // 2, "jackknife", compare.jackknife_after_leave_out),
+            (SPLITS, "jackknife", compare.jackknife_after_leave_out),
+        ):
+            null, other = (test(first(one, rows), first(each, rows)) for each in (equal, worse))
+            unstable = null.parts.get("instability", np.full(size, np.nan))
+            numbers = (null.p_value, null.estimate, null.standard_error, other.p_value, unstable)
+            found.setdefault((name, rows), []).append(np.stack(numbers))
+    for (name, rows), parts in found.items():
+        p, difference, error, power, unstable = np.concatenate(parts, axis=-1)
+        yield {"learner": setting.name, "n": n, "test": name, "splits": rows, "trainings": 2 * rows, "sets": sets} | {
+            "size at 1%": np.mean(p <= 0.01),
+            "size": np.mean(p <= 0.05),
+            "size at 10%": np.mean(p <= 0.1),
+            "power": np.mean(power <= 0.05),
+            "se^2 / var": np.mean(error**2) / difference.var(ddof=1),
+            "instability": np.median(unstable),
+        }
+
+
+def work(quick):
+    """What is computed, the quickest first: (kind, setting, cases, data sets)."""
+    by_name = {setting.name: setting for setting in SETTINGS}
+    linear = [("intervals", by_name[name], n, SETS[n]) for n in SIZES for name in LINEAR]
+    linear += [("tests", by_name[name], n, SETS[n]) for n in SIZES for name in TESTED]
+    networks = [("intervals", by_name["network"], n, sets) for n, sets in NETWORKS.items()]
+    networks += [("tests", by_name["network"], n, NETWORKS[n]) for n in (64, 100)]
+    everything = sorted(linear, key=lambda each: each[2]) + sorted(networks, key=lambda each: each[2])
+    return [(kind, each, n, 20) for kind, each, n, _ in everything if n == 64] if quick else everything
+
+
+def computed(kind, setting, n, sets):
+    """The rows of a part."""
+    return list((rows_of_intervals if kind == "intervals" else rows_of_tests)(setting, n, sets))
+
+
+def text(frame):
+    """A table without a column for the row numbers."""
+    return frame.to_string(index=False, float_format="{:.3f}".format)
+
+
+def lines(found, tests, minutes):
+    """The page."""
+    by = ["interval", "plan", "trainings"]
+    kinds = {target: found.pivot_table(index=by, columns="learner", values=f"covers {target}", aggfunc="min", sort=False) for target in ("R", "ER")}
+    width = found.groupby(by, sort=False)["width"].mean().rename("width")
+    worst = tests.pivot_table(index=["test", "splits"], columns="learner", values="size", aggfunc="max", sort=False)
+    power = tests.groupby(["test", "splits"], sort=False)["power"].mean().rename("power")
+    trained = (found.drop_duplicates(["learner", "n", "plan"]).eval("trainings * sets")).sum() + 3 * (
+        tests[tests.splits == SPLITS].eval("splits * sets").sum()
+    )
+    page = [
+        machine(),
+        f"Some {trained / 1e6:.1f} million trainings in {minutes:.1f} minutes with compilation, beside other work",
+        "",
+        "Intervals at 95%, squared loss. R: the risk of the model trained on all n cases; ER: its mean over data sets. Every interval sees the same data sets.",
+        "below R: the interval lies below it; width: mean over ER; se^2 / var(T), se^2 / var(T - R): mean squared standard error over the true variance",
+        "of the centre, and of its difference from R; noise: median share of the jackknife's variance that was Monte Carlo noise and was taken away",
+        *(
+            line
+            for target, table in kinds.items()
+            for line in ("", f"Lowest coverage of {target} over all sizes, mean width over all settings", text(table.join(width).reset_index()))
+        ),
+        "",
+        "Tests at 5% of two equally good learners (size), and of one that lacks an input (power): largest size over all sizes n, mean power",
+        text(worst.join(power).reset_index()),
+    ]
+    for (learner, n), part in found.groupby(["learner", "n"], sort=False):
+        error = np.sqrt(0.95 * 0.05 / part.sets.iloc[0])
+        page += ["", f"{learner}, n = {n}: {part.sets.iloc[0]} data sets; a coverage of 95% has binomial standard error {error:.3f}"]
+        page += [text(part.drop(columns=["learner", "n", "sets"]))]
+    for (learner, n), part in tests.groupby(["learner", "n"], sort=False):
+        error = np.sqrt(0.95 * 0.05 / part.sets.iloc[0])
+        page += ["", f"Tests, {learner}, n = {n}: {part.sets.iloc[0]} data sets; a size of 5% has binomial standard error {error:.3f}"]
+        page += [text(part.drop(columns=["learner", "n", "sets"]))]
+    return page
+
+
+def main():
+    matplotlib.use("Agg")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a few data sets of the smallest size; writes nothing")
+    parser.add_argument("--resume", action="store_true", help="takes the parts that an earlier run of this code made")
+    parser.add_argument("--until", type=float, default=np.inf, metavar="MINUTES", help="begins no part after that")
+    chosen = parser.parse_args()
+    kinds, minutes = {"intervals": [], "tests": []}, 0.0
+    for kind, setting, n, sets in work(chosen.quick):
+        if minutes > chosen.until:
+            print(f"left out for lack of time: {kind}, {setting.name}, {n} cases", flush=True)
+            continue
+        name = f"calibration_jackknife-{kind}-{setting.name}-{n}-{sets}"
+        rows, took = kept_part(name, partial(computed, kind, setting, n, sets), chosen.resume)
+        print(f"{name}: {took:.1f} minutes\n{text(pd.DataFrame(rows).drop(columns=['learner', 'n']))}", flush=True)
+        kinds[kind], minutes = kinds[kind] + rows, minutes + took
+    found, tests = (pd.DataFrame(kinds[kind]) for kind in ("intervals", "tests"))
+    page = "\n".join(lines(found, tests, minutes))
+    print(page)
+    if not chosen.quick:
+        publish("calibration_jackknife.txt", page, {"coverage": figure(found, tests)})
+
+
+def figure(found, tests):
+    """Lowest coverage of R and ER against width, and power against size, a point per setting."""
+    drawing, axes = plt.subplots(1, 3, figsize=(15, 4.6), layout="constrained")
+    return drawing
+
+
+if __name__ == "__main__":
+    main()
