@@ -152,7 +152,10 @@ def text(frame):
 def lines(found, tests, minutes):
     """The page."""
     by = ["interval", "plan", "trainings"]
-    kinds = {target: found.pivot_table(index=by, columns="learner", values=f"covers {target}", aggfunc="min", sort=False) for target in ("R", "ER")}
+    kinds = {
+        target: found.pivot_table(index=by, columns="learner", values=f"covers {target}", aggfunc="min", sort=False)
+        for target in ("R", "ER")
+    }
     width = found.groupby(by, sort=False)["width"].mean().rename("width")
     worst = tests.pivot_table(index=["test", "splits"], columns="learner", values="size", aggfunc="max", sort=False)
     power = tests.groupby(["test", "splits"], sort=False)["power"].mean().rename("power")
@@ -169,7 +172,11 @@ def lines(found, tests, minutes):
         *(
             line
             for target, table in kinds.items()
-            for line in ("", f"Lowest coverage of {target} over all sizes, mean width over all settings", text(table.join(width).reset_index()))
+            for line in (
+                "",
+                f"Lowest coverage of {target} over all sizes, mean width over all settings",
+                text(table.join(width).reset_index()),
+            )
         ),
         "",
         "Tests at 5% of two equally good learners (size), and of one that lacks an input (power): largest size over all sizes n, mean power",
@@ -177,11 +184,17 @@ def lines(found, tests, minutes):
     ]
     for (learner, n), part in found.groupby(["learner", "n"], sort=False):
         error = np.sqrt(0.95 * 0.05 / part.sets.iloc[0])
-        page += ["", f"{learner}, n = {n}: {part.sets.iloc[0]} data sets; a coverage of 95% has binomial standard error {error:.3f}"]
+        page += [
+            "",
+            f"{learner}, n = {n}: {part.sets.iloc[0]} data sets; a coverage of 95% has binomial standard error {error:.3f}",
+        ]
         page += [text(part.drop(columns=["learner", "n", "sets"]))]
     for (learner, n), part in tests.groupby(["learner", "n"], sort=False):
         error = np.sqrt(0.95 * 0.05 / part.sets.iloc[0])
-        page += ["", f"Tests, {learner}, n = {n}: {part.sets.iloc[0]} data sets; a size of 5% has binomial standard error {error:.3f}"]
+        page += [
+            "",
+            f"Tests, {learner}, n = {n}: {part.sets.iloc[0]} data sets; a size of 5% has binomial standard error {error:.3f}",
+        ]
         page += [text(part.drop(columns=["learner", "n", "sets"]))]
     return page
 

@@ -278,15 +278,11 @@ def jackknife(losses: Losses, target: str) -> Estimate:
     parts = {"noise": share, "instability": _ratio(variance - found.tested, found.tested)}
     note = joined(_of_noise(plan, share), _of_instability(parts["instability"]))
     if target == "R":
-        variance = np.maximum(variance, found.tested)
+        variance = np.maximum(variance, found.tested + np.maximum(found.trained, 0))
     # Of n independent D_i with this kurtosis their sum of squares has the variance (kurtosis - 1) / n, relatively; what
     # is left without noise is less, and has the same variance.
-    left = _ratio(variance, found.jackknife)
-    df = np.clip(
-        2 * plan.n * np.square(left) / np.maximum(found.kurtosis - 1, 0.1), min(LEAST_DF, plan.n - 1), plan.n - 1
-    )
-    if target == "R":
-        variance = variance + np.maximum(found.trained, 0)
+    left, least = _ratio(variance, found.jackknife), min(LEAST_DF, plan.n - 1)
+    df = np.clip(2 * plan.n * np.square(left) / np.maximum(found.kurtosis - 1, 0.1), least, plan.n - 1)
     return Estimate(Spread(found.mean, np.asarray(np.sqrt(variance)), np.asarray(df)), note, parts)
 
 

@@ -251,15 +251,15 @@ def jackknife_after_leave_out(
     splits that leave out a tenth, or a hundred times ten folds, are advised.
 
     V = (n-1)/n sum_i (T_(-i) - mean)^2 (Efron & Stein 1981, "The jackknife estimate of variance") counts test cases
-    and training sets, the second-order part of the latter twice, and is not too small in expectation. The Monte Carlo
-    noise in it, from how much the rows that test the same case differ, is taken away, up to nine tenths of V. The
-    interval of ER has the variance V. That of R has max(V, V_test) + V_train: V_test is the variance of test cases
-    alone (Bayle et al. 2020), since what a case does as it is trained on is common to T and R and may cancel in V
-    only; V_train = sum e_i^2, e_i the part of T_(-i) that comes from training without case i, estimates the
-    first-order part of var(R - ER), whose second-order part V has already.
-    Degrees of freedom are those of a sum of squares D_i^2, 2 V^2 n / (D^4 - D^2 squared in the mean, with noise), from
-    10 to n - 1. Limits are T exp(-+ t se / T), since the variance of a mean loss grows with it. These combinations are
-    ours; `benchmarks/calibration_jackknife.py` measures them.
+    and training sets, and is not too small in expectation: it counts the second-order part of T twice. The Monte Carlo
+    noise in it, seen from how much the rows that test the same case differ, is taken away, up to nine tenths of V.
+    The interval of ER has the variance V. That of R has the greater of V and V_test + V_train: V_test is the variance
+    of test cases alone (Bayle et al. 2020), and V_train = sum e_i^2, with e_i the part of T_(-i) that comes from
+    training without case i, the first-order part of var(R - ER). They are added where a case that is hard to predict
+    is good to train on, as for a strong ridge: these then cancel in T, but not in T - R.
+    Degrees of freedom are those of a sum of n squares with the kurtosis of T_(-i), less for the noise, from 10 to
+    n - 1. Limits are T exp(-+ t se / T), since the variance of a mean loss grows with it. These combinations are ours;
+    `benchmarks/calibration_jackknife.py` measures them.
 
     Args:
       losses: of random splits or (repeated) folds, [*Q, R], with the losses of cases.
