@@ -151,52 +151,104 @@ def text(frame):
 
 def lines(found, tests, minutes):
     """The page."""
-    by = ["interval", "plan", "trainings"]
-    kinds = {
-        target: found.pivot_table(index=by, columns="learner", values=f"covers {target}", aggfunc="min", sort=False)
-        for target in ("R", "ER")
-    }
-    width = found.groupby(by, sort=False)["width"].mean().rename("width")
-    worst = tests.pivot_table(index=["test", "splits"], columns="learner", values="size", aggfunc="max", sort=False)
-    power = tests.groupby(["test", "splits"], sort=False)["power"].mean().rename("power")
-    trained = (found.drop_duplicates(["learner", "n", "plan"]).eval("trainings * sets")).sum() + 3 * (
-        tests[tests.splits == SPLITS].eval("splits * sets").sum()
-    )
+    each = ["learner", "n"]
+    per_set = sum(plan.resamples for plan in plans(SIZES[0]))
+    sets, tested = (table.groupby(each).sets.first().sum() for table in (found, tests))
+    trained = (per_set * sets + 3 * SPLITS * tested) / 1e6
     page = [
         machine(),
-        f"Some {trained / 1e6:.1f} million trainings in {minutes:.1f} minutes with compilation, beside other work",
+        f"Some {trained:.1f} million trainings in {minutes:.1f} minutes with compilation, beside other work",
         "",
-        "Intervals at 95%, squared loss. R: the risk of the model trained on all n cases; ER: its mean over data sets. Every interval sees the same data sets.",
-        "below R: the interval lies below it; width: mean over ER; se^2 / var(T), se^2 / var(T - R): mean squared standard error over the true variance",
-        "of the centre, and of its difference from R; noise: median share of the jackknife's variance that was Monte Carlo noise and was taken away",
-        *(
-            line
-            for target, table in kinds.items()
-            for line in (
-                "",
-                f"Lowest coverage of {target} over all sizes, mean width over all settings",
-                text(table.join(width).reset_index()),
-            )
-        ),
-        "",
-        "Tests at 5% of two equally good learners (size), and of one that lacks an input (power): largest size over all sizes n, mean power",
-        text(worst.join(power).reset_index()),
+        "Intervals at 95%, squared loss; R: the risk of the model trained on all n cases; ER: its mean over data sets.",
+        "All see the same data sets. below R: the interval lies below it; width: mean, over ER; se^2 / var: mean of the",
+        "squared standard error over the true variance of the centre T, and of T - R; noise: median share of the",
+        "jackknife's variance that was Monte Carlo noise, which was taken away.",
     ]
-    for (learner, n), part in found.groupby(["learner", "n"], sort=False):
-        error = np.sqrt(0.95 * 0.05 / part.sets.iloc[0])
-        page += [
-            "",
-            f"{learner}, n = {n}: {part.sets.iloc[0]} data sets; a coverage of 95% has binomial standard error {error:.3f}",
-        ]
-        page += [text(part.drop(columns=["learner", "n", "sets"]))]
-    for (learner, n), part in tests.groupby(["learner", "n"], sort=False):
-        error = np.sqrt(0.95 * 0.05 / part.sets.iloc[0])
-        page += [
-            "",
-            f"Tests, {learner}, n = {n}: {part.sets.iloc[0]} data sets; a size of 5% has binomial standard error {error:.3f}",
-        ]
-        page += [text(part.drop(columns=["learner", "n", "sets"]))]
+    by = ["interval", "plan", "trainings"]
+    width = found.groupby(by, sort=False)["width"].mean().rename("width")
+    for target in ("R", "ER"):
+        lowest = found.pivot_table(index=by, columns="learner", values=f"covers {target}", aggfunc="min", sort=False)
+        page += ["", f"Lowest coverage of {target} over all sizes, mean width over all settings"]
+        page += [text(lowest.rename_axis(columns=None).join(width).reset_index())]
+    page += ["", f"Against the gates: coverage at least {GATES['covers R']}, mean width at most {GATES['width']}"]
+    page += judged(found)
+    by = ["test", "splits"]
+    largest = tests.pivot_table(index=by, columns="learner", values="size", aggfunc="max", sort=False)
+    power = tests.groupby(by, sort=False)["power"].mean().rename("power")
+    page += [
+        "",
+        "Tests at 5%. Size: two equally good learners are told apart; power: the second lacks an input. Largest size",
+    ]
+    page += ["over all sizes n, mean power", text(largest.rename_axis(columns=None).join(power).reset_index())]
+    for what, table in (("", found), ("Tests, ", tests)):
+        for (learner, n), part in table.groupby(each, sort=False):
+            sets = part.sets.iloc[0]
+            error = np.sqrt(0.95 * 0.05 / sets)
+            page += [
+                "",
+                f"{what}{learner}, n = {n}: {sets} data sets; 95% or 5% of them has standard error {error:.3f}",
+            ]
+            page += [text(part.drop(columns=["learner", "n", "sets"]))]
     return page
+
+
+def judged(found):
+    """A line for each interval: in how many settings it covers too little, and in how many by two standard errors."""
+    for (name, plan, _), part in found.groupby(["interval", "plan", "trainings"], sort=False):
+        error = np.sqrt(GATES["covers R"] * (1 - GATES["covers R"]) / part.sets)
+        words = []
+        for target in ("R", "ER"):
+            short = GATES[f"covers {target}"] - part[f"covers {target}"]
+            words.append(
+                f"{target} below in {(short > 0).sum()} of {len(part)} settings, clearly in {(short > 2 * error).sum()}"
+            )
+        yield f"{name}, {plan}: {', '.join(words)}; width {part.width.mean():.3f}"
+
+
+def figure(found, tests):
+    """Coverage of R and of ER against width, and power against size: a point per setting, a colour per method."""
+    drawing, axes = plt.subplots(1, 3, figsize=(15, 5.2), layout="constrained")
+    shown = (
+        ("corrected t", 25, "corrected t, 25 splits"),
+        ("Bouckaert-Frank", 100, "corrected t, 10 x 10 folds"),
+        ("nested CV", 45, "nested CV, 45 trainings"),
+        ("jackknife, R", 100, "jackknife, 10 x 10 folds"),
+        ("jackknife, R", SPLITS, f"jackknife, {SPLITS} splits"),
+    )
+    markers = dict(zip(found.learner.unique(), "osDP^", strict=False))
+    for panel, target in zip(axes, ("R", "ER"), strict=False):
+        for number, (name, trainings, label) in enumerate(shown):
+            points = found[(found.interval == name) & (found.trainings == trainings)]
+            scattered(panel, points, "width", f"covers {target}", f"C{number}", label, markers)
+        panel.axhline(0.95, color="0.6", linewidth=1, zorder=0)
+        panel.axhline(GATES["covers R"], color="0.6", linewidth=1, linestyle=":", zorder=0)
+        panel.set(xscale="log", xlabel="mean width / ER", ylabel=f"coverage of {target}", ylim=(0.8, 1.003))
+        panel.set_xticks([0.3, 0.5, 1, 2], ["0.3", "0.5", "1", "2"])
+        panel.minorticks_off()
+    for name, splits, colour in (
+        ("corrected t", 100, "C0"),
+        ("jackknife", SPLITS // 2, "C5"),
+        ("jackknife", SPLITS, "C4"),
+    ):
+        points = tests[(tests.test == name) & (tests.splits == splits)]
+        scattered(axes[2], points, "size", "power", colour, f"{name}, {splits} splits", markers)
+    axes[2].axvline(0.05, color="0.6", linewidth=1, zorder=0)
+    axes[2].axvline(GATES["size"], color="0.6", linewidth=1, linestyle=":", zorder=0)
+    axes[2].set(xlabel="size at 5%", ylabel="power", xlim=(0, None), ylim=(0, 1.02))
+    for learner, marker in markers.items():
+        axes[0].plot([], [], marker, color="0.4", label=learner, linestyle="none")
+    for panel in axes:
+        panel.spines[["top", "right"]].set_visible(False)
+    axes[0].legend(frameon=False, fontsize=8, loc="lower right")
+    axes[2].legend(frameon=False, fontsize=8, loc="lower right")
+    return drawing
+
+
+def scattered(panel, points, x, y, colour, label, markers):
+    """The points of one method, a marker per learner."""
+    for learner, of_one in points.groupby("learner"):
+        panel.plot(of_one[x], of_one[y], markers[learner], color=colour, alpha=0.8, markersize=6)
+    panel.plot([], [], "-", color=colour, label=label, linewidth=3)
 
 
 def main():
@@ -220,12 +272,6 @@ def main():
     print(page)
     if not chosen.quick:
         publish("calibration_jackknife.txt", page, {"coverage": figure(found, tests)})
-
-
-def figure(found, tests):
-    """Lowest coverage of R and ER against width, and power against size, a point per setting."""
-    drawing, axes = plt.subplots(1, 3, figsize=(15, 4.6), layout="constrained")
-    return drawing
 
 
 if __name__ == "__main__":
