@@ -230,6 +230,27 @@ def test_losses_that_do_not_show_it_are_refused():
             interval.jackknife_after_leave_out(losses, **options)
 
 
+def test_it_is_recommended_for_many_splits():
+    """Of losses of cases that are not all 0 or 1, for the target that was asked for; else what suits fewer splits."""
+    random = np.random.default_rng(8)
+    for plan in (resample.leave_out(KEY, 24, 0.25, 200), resample.k_fold(KEY, 24, 4, 50)):
+        first, second = (made(random.gamma(2.0, size=(200, 24)), plan, learner) for learner in "ab")
+        for target in ("R", "ER"):
+            got, own = interval.recommend(first, target=target), interval.jackknife_after_leave_out
+            assert (got.method, got.upper) == ("jackknife after leave-out", own(first, target=target).upper)
+            assert "each case is tested 50 times" in got.note
+        test = compare.recommend(first, second)
+        assert test.p_value == compare.jackknife_after_leave_out(first, second).p_value
+    few = made(first.values[:20], plan.chosen(slice(20), "5 x 4 folds"))
+    below = made(first.values - 1, plan)
+    for other in (few, below, without_values(first)):
+        assert interval.recommend(other).method.startswith("corrected repeated k-fold t")
+    wrong = made((first.values > 2) * 1.0, plan, name="zero_one")
+    assert interval.recommend(wrong).method == "corrected score interval"
+    balanced = made(random.gamma(2.0, size=(200, 200)), resample.balanced(KEY, 200, 0.25, 200))
+    assert interval.recommend(balanced).method == "corrected resampled t interval"
+
+
 @pytest.mark.slow
 def test_the_variance_is_that_over_data_sets_and_a_little_more():
     """400 data sets of 50 cases, least squares with 6 inputs: V counts the second-order part of var T twice, so that it

@@ -51,12 +51,12 @@ def influences(losses: Losses) -> Influences:
     values, plan = every_case(losses), losses.plan
     _require_enough(plan)
     test, share, sets = plan.test > 0, _not_drawn(plan), values.shape[:-2]
+    every = values.reshape(-1, *values.shape[-2:])
     if test.ndim == 2:
-        row, case = np.nonzero(test)
-        found = [_of_one(each[row, case], row, case, share) for each in values.reshape(-1, *values.shape[-2:])]
+        used = [np.nonzero(test)] * len(every)
     else:
-        pairs = zip(values.reshape(-1, *test.shape[-2:]), test.reshape(-1, *test.shape[-2:]), strict=True)
-        found = [_of_one(each[used], *np.nonzero(used), share) for each, used in pairs]
+        used = [np.nonzero(one) for one in test.reshape(-1, *test.shape[-2:])]
+    found = [_of_one(one[row, case], row, case, share) for one, (row, case) in zip(every, used, strict=True)]
     return Influences(*(np.reshape(numbers, sets) for numbers in zip(*found, strict=True)))
 
 

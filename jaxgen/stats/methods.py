@@ -275,14 +275,15 @@ def jackknife(losses: Losses, target: str) -> Estimate:
     found = influences(losses)
     share = _ratio(found.noise, found.jackknife)
     variance = np.maximum(found.jackknife - found.noise, found.jackknife / 10) + found.drawn
-    parts = {"noise": share, "instability": _ratio(variance - found.tested, found.tested)}
-    note = joined(_of_noise(plan, share), _of_instability(parts["instability"]))
+    instability = _ratio(np.asarray(variance - found.tested), found.tested)
+    note = joined(_of_noise(plan, share), _of_instability(instability))
     if target == "R":
         variance = np.maximum(variance, found.tested + np.maximum(found.trained, 0))
     # Of n independent D_i with this kurtosis their sum of squares has the variance (kurtosis - 1) / n, relatively; what
     # is left without noise is less, and has the same variance.
-    left, least = _ratio(variance, found.jackknife), min(LEAST_DF, plan.n - 1)
+    left, least = _ratio(np.asarray(variance), found.jackknife), min(LEAST_DF, plan.n - 1)
     df = np.clip(2 * plan.n * np.square(left) / np.maximum(found.kurtosis - 1, 0.1), least, plan.n - 1)
+    parts = {"noise": share, "instability": instability}
     return Estimate(Spread(found.mean, np.asarray(np.sqrt(variance)), np.asarray(df)), note, parts)
 
 

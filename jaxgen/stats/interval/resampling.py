@@ -13,7 +13,7 @@ from jaxgen.stats.design import overlap
 from jaxgen.stats.interval import fixed
 from jaxgen.stats.methods import Estimate
 from jaxgen.stats.rows import every_case, span
-from jaxgen.stats.spread import as_result, dropped, joined
+from jaxgen.stats.spread import Spread, as_result, dropped, joined
 from jaxgen.types import Losses, Plan
 from jaxgen.types.numbers import require_one_of
 from jaxgen.types.result import Result, described
@@ -296,8 +296,8 @@ def jackknife_after_leave_out(
             "use scale='identity'"
         )
     positive = np.where(spread.estimate > 0, spread.estimate, 1)
-    logs = spread._replace(estimate=np.log(positive), standard_error=spread.standard_error / positive)
-    lower, upper = (np.exp(limit) for limit in logs.honest_limits(level, alternative))
+    logs = Spread(np.asarray(np.log(positive)), np.asarray(spread.standard_error / positive), spread.df)
+    lower, upper = (np.asarray(np.exp(limit)) for limit in logs.honest_limits(level, alternative))
     return replace(result, lower=lower, upper=upper)
 
 
