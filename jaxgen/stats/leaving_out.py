@@ -10,11 +10,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float
 
 from jaxgen.stats.design import repeated
 from jaxgen.stats.rows import every_case, span
 from jaxgen.types import Losses, Plan
+
+_ENTRIES = 2**22
+"""Losses that are worked on at a time."""
 
 
 class Influences(NamedTuple):
@@ -50,59 +53,58 @@ def influences(losses: Losses) -> Influences:
     """
     values, plan = every_case(losses), losses.plan
     _require_enough(plan)
-    test, share, sets = plan.test > 0, _not_drawn(plan), values.shape[:-2]
+    sets, share = values.shape[:-2], _not_drawn(plan)
     every = values.reshape(-1, *values.shape[-2:])
-    if test.ndim == 2:
-        used = [np.nonzero(test)] * len(every)
-    else:
-        used = [np.nonzero(one) for one in test.reshape(-1, *test.shape[-2:])]
-    found = [_of_one(one[row, case], row, case, share) for one, (row, case) in zip(every, used, strict=True)]
+    tests = plan.test.reshape(-1, *plan.test.shape[-2:])
+    tests = np.broadcast_to(tests, (len(every), *tests.shape[1:]))
+    found = [_of_one(one, test > 0, share) for one, test in zip(every, tests, strict=True)]
     return Influences(*(np.reshape(numbers, sets) for numbers in zip(*found, strict=True)))
 
 
-def _of_one(
-    tested: Float[np.ndarray, " M"], row: Int[np.ndarray, " M"], case: Int[np.ndarray, " M"], share: float
-) -> tuple[float, ...]:
-    """The influences [] of one data set, from all M losses of a tested case, with the row and the case of each; `share`
-    of all possible splits were not drawn.
+def _of_one(values: Float[np.ndarray, "R N"], test: Bool[np.ndarray, "R N"], share: float) -> tuple[float, ...]:
+    """The influences [] of one data set; `share` of all possible splits were not drawn.
 
     The losses of a case are taken about their own mean, which T without a case then gets back: which other cases happen
     to be tested together is no noise, only how the models differ. That takes 10 to 35 times fewer splits.
     """
-    if np.ptp(tested) == 0:
-        return float(tested[0]), 0.0, 0.0, 0.0, 0.0, 3.0, 0.0
-    size, times = np.bincount(row), np.bincount(case)
-    n, r = len(times), len(size)
-    of_case = np.bincount(case, tested) / times
-    own = tested - of_case[case]
-    of_row = np.bincount(row, own)
-    others = (of_row[row] - own) / (size[row] - 1)
-    lost = np.bincount(case, others) / times
+    r, n = test.shape
+    size, times = test.sum(-1), test.sum(0)
+    total = np.sum(values, axis=0, where=test)
+    low, high = (of(values, where=test, initial=end) for of, end in ((np.min, np.inf), (np.max, -np.inf)))
+    if low == high:
+        return float(low), 0.0, 0.0, 0.0, 0.0, 3.0, 0.0
+    of_case, of_row = total / times, np.empty(r)
+    # Of every case, over the rows that test it: sums and sums of squares of what the row says of the others, alone and
+    # less the loss of the case itself. Some rows at a time, to bound memory.
+    others, others_squared, both, both_squared = np.zeros((4, n))
+    for start in range(0, r, step := max(1, _ENTRIES // n)):
+        rows = slice(start, start + step)
+        row, case = np.nonzero(test[rows])
+        own = values[rows][row, case] - of_case[case]
+        of_row[rows] = np.bincount(row, own)
+        rest = (of_row[rows][row] - own) / (size[rows][row] - 1)
+        less = rest - own / (n - 1)
+        for into, what in ((others, rest), (others_squared, rest**2), (both, less), (both_squared, less**2)):
+            into += np.bincount(case, what, n)
+    lost = others / times
     change = lost - (of_case - of_case.mean()) / (n - 1)
     change -= change.mean()
     # Rows that test a case differ by noise. They are among all rows, about whose mean they are taken, so that it is
     # less by the share of the rows with another case that test this one too.
     together = np.sum(size * (size - 1)) / np.sum(size) / (n - 1)
-    kept = share * (1 - together)
-    noise = kept * np.sum(_variance(others - tested / (n - 1), case, times) / times)
+    kept = share * (1 - together) / times / (times - 1)
+    noise = np.sum(kept * np.maximum(both_squared - both**2 / times, 0))
+    noise_of_others = np.sum(kept * np.maximum(others_squared - others**2 / times, 0))
     squares = np.sum(np.square(change))
     return (
         float(of_case.mean()),
         float((n - 1) / n * squares),
         float((n - 1) / n * noise),
         float(of_case.var() / (n - 1)),
-        float(np.sum(np.square(lost - lost.mean())) - kept * np.sum(_variance(others, case, times) / times)),
+        float(np.sum(np.square(lost - lost.mean())) - noise_of_others),
         float(n * np.sum(change**4) / squares**2) if squares > 0 else 3.0,
         float(share * np.var(of_row / size, ddof=1) / r),
     )
-
-
-def _variance(
-    values: Float[np.ndarray, " M"], case: Int[np.ndarray, " M"], times: Int[np.ndarray, " N"]
-) -> Float[np.ndarray, " N"]:
-    """The variance of the values of each case over the rows that test it, [N]."""
-    mean = np.bincount(case, values) / times
-    return np.bincount(case, np.square(values - mean[case])) / (times - 1)
 
 
 def _not_drawn(plan: Plan) -> float:
