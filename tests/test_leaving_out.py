@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from given import made, regression, with_failed, without_values
+from scripts import quick
 
 from jaxgen import Data, assess, learn, resample
 from jaxgen.stats import compare, interval
@@ -269,3 +270,10 @@ def test_the_variance_is_that_over_data_sets_and_a_little_more():
     assert np.median(got.parts["noise"]) < 0.5
     expected = (1 + 1 / 45) * 43 / (45 - 6 - 2)  # of normal inputs and noise, exactly
     assert np.mean((got.lower <= expected) & (expected <= got.upper)) > 0.93
+
+
+@pytest.mark.slow
+def test_the_calibration_runs():
+    printed = quick("calibration_jackknife.py")
+    assert "Lowest coverage of R over all sizes" in printed
+    assert "Tests, ridge, n = 64: 20 data sets" in printed
