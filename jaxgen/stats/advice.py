@@ -57,8 +57,8 @@ MANY_CASES = 300
 
 
 MANY_TESTS = 45
-"""From so many tests of each case on, in the mean, the jackknife after leave-out is worth its trainings: it was measured
-for 500 random splits of a tenth.
+"""From so many tests of each case on, in the mean, the jackknife after leave-out is taken: it was measured for 500 random
+splits that leave out a tenth.
 """
 
 
@@ -197,8 +197,7 @@ def _random(plan: Plan, rates: bool, kept: bool) -> tuple[Advice, ...]:
             "jackknife_after_leave_out",
             "jackknife_after_leave_out",
             f"each case is tested {plan.test_sizes.sum(-1).min() / plan.n:.0f} times, so that the jackknife after "
-            "leave-out shows what it does to test sets and training sets: no other test holds its level where all "
-            "learners shrink, and no narrower interval covers R everywhere",
+            "leave-out sees what it does to test sets and to training sets, of which the corrected t takes no notice",
         ),
         Advice(
             kept and plan.n >= MANY_CASES and not not_folds(plan) and not divisions(plan).any(),
