@@ -57,8 +57,8 @@ MANY_CASES = 300
 
 
 MANY_TESTS = 45
-"""From so many tests of each case on, in the mean, the jackknife after leave-out is taken: it was measured for 500 random
-splits that leave out a tenth.
+"""From so many tests of each case on, in the mean, the jackknife after leave-out is taken: it was measured for 500
+random splits that leave out a tenth.
 """
 
 
