@@ -3,6 +3,7 @@
     python benchmarks/calibration_jackknife.py             # some half an hour on two cores
     python benchmarks/calibration_jackknife.py --quick     # twenty data sets of 64 cases, linear models; writes nothing
     python benchmarks/calibration_jackknife.py --resume    # goes on where a run of the same code was stopped
+    python benchmarks/calibration_jackknife.py --gather    # the page of what earlier runs of the same code have made
 
 prints the tables and writes them, with a figure, to benchmarks/results/. The systems are those of `calibration.py`,
 with other data sets. Only public names of jaxgen are used.
@@ -18,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from calibration_systems import SETTINGS, assessed, blocks, exchangeable, with_risks
-from kept_parts import kept_part
+from kept_parts import FOLDER, kept_part
 from quiet import publish
 from speed import machine
 
@@ -259,19 +260,19 @@ def main():
         "--quick", action="store_true", help="twenty data sets of 64 cases, linear models; writes nothing"
     )
     parser.add_argument("--resume", action="store_true", help="takes the parts that an earlier run of this code made")
-    parser.add_argument("--until", type=float, default=np.inf, metavar="MINUTES", help="begins no part after that")
+    parser.add_argument("--gather", action="store_true", help="the page of the parts that there are, and no more")
     chosen = parser.parse_args()
-    kinds, minutes = {"intervals": [], "tests": []}, 0.0
+    kinds, minutes, missing = {"intervals": [], "tests": []}, 0.0, []
     for kind, setting, n, sets in work(chosen.quick):
-        if minutes > chosen.until:
-            print(f"left out for lack of time: {kind}, {setting.name}, {n} cases", flush=True)
-            continue
         name = f"calibration_jackknife-{kind}-{setting.name}-{n}-{sets}"
-        rows, took = kept_part(name, partial(computed, kind, setting, n, sets), chosen.resume)
+        if chosen.gather and not (FOLDER / f"{name}.pickle").exists():
+            missing.append(f"{kind} of {setting.name} with {n} cases")
+            continue
+        rows, took = kept_part(name, partial(computed, kind, setting, n, sets), chosen.resume or chosen.gather)
         print(f"{name}: {took:.1f} minutes\n{text(pd.DataFrame(rows).drop(columns=['learner', 'n']))}", flush=True)
         kinds[kind], minutes = kinds[kind] + rows, minutes + took
     found, tests = (pd.DataFrame(kinds[kind]) for kind in ("intervals", "tests"))
-    page = "\n".join(lines(found, tests, minutes))
+    page = "\n".join([*lines(found, tests, minutes), *(["", f"Not computed: {', '.join(missing)}"] * bool(missing))])
     print(page)
     if not chosen.quick:
         publish("calibration_jackknife.txt", page, {"coverage": figure(found, tests)})
