@@ -108,6 +108,8 @@ def test_the_noise_of_few_splits_is_known():
     noise = raw.mean() - truth
     assert noise > 0.3 * truth
     assert abs(net.mean() - truth) < 0.05 * noise + 4 * net.std() / np.sqrt(len(net))
+    trained = np.array([one.trained for one in found])
+    assert abs(trained.mean() - influences(losses).trained) < 0.05 * noise + 4 * trained.std() / np.sqrt(len(trained))
     drawn = np.mean([one.drawn for one in found])
     assert drawn == pytest.approx(np.var([one.mean for one in found], ddof=1), rel=0.5)  # 200 draws, and few cases
 
@@ -168,7 +170,10 @@ def test_what_to_beware_of_is_said():
     noisy = made(random.gamma(2.0, size=(3, 40, 30)), plan)
     assert "more than nine tenths" in interval.jackknife_after_leave_out(noisy).note
     assert "of 3 data sets" in interval.jackknife_after_leave_out(noisy).note
-    assert np.all(interval.jackknife_after_leave_out(noisy).standard_error > 0)
+    found = influences(noisy)
+    limited = np.maximum(found.jackknife - found.noise, 0.1 * found.jackknife) + found.drawn
+    mean = interval.jackknife_after_leave_out(noisy, target="ER")
+    np.testing.assert_allclose(mean.standard_error**2, limited, **EXACT)
     some = made(np.square(random.normal(size=30) + 0.8 * random.normal(size=(40, 30))), plan)
     result = interval.jackknife_after_leave_out(some)
     assert 0.5 < result.parts["noise"] < 0.9
