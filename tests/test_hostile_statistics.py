@@ -138,6 +138,7 @@ GOOD = {
     "interval.five_by_two": (interval.five_by_two, {"losses": losses(HALVES)}),
     "interval.grouped": (interval.grouped, {"losses": losses(GROUPED)}),
     "interval.hold_out": (interval.hold_out, {"losses": losses(ONE_ROW)}),
+    "interval.jackknife_after_leave_out": (interval.jackknife_after_leave_out, {"losses": LOSSES}),
     "interval.naive_t": (interval.naive_t, {"losses": LOSSES}),
     "interval.nested_cross_validation": (
         interval.nested_cross_validation,
@@ -182,6 +183,7 @@ GOOD = {
     "compare.hold_out_t": (compare.hold_out_t, pair(ONE_ROW)),
     "compare.holm": (compare.holm, {"p_values": [0.1, 0.2]}),
     "compare.iman_davenport": (compare.iman_davenport, {"losses": learners(SPLITS)}),
+    "compare.jackknife_after_leave_out": (compare.jackknife_after_leave_out, pair(SPLITS)),
     "compare.k_fold_t": (compare.k_fold_t, pair(FOLDS)),
     "compare.max_t": (compare.max_t, {"losses": learners(ONE_ROW), "resamples": 100}),
     "compare.mcnemar": (compare.mcnemar, pair(ONE_ROW, kind="zero_one")),

@@ -41,6 +41,7 @@ COVERAGE = {
     "corrected_t": ".86",
     "bouckaert_frank": ".87",
     "nested_cross_validation": ".92",
+    "jackknife_after_leave_out": ".93",
     "conservative_z": ".94",
 }
 """The lowest coverage of R by a 95 % interval that was measured, over all learners and sizes, with squared loss and
@@ -53,6 +54,12 @@ COVERAGE_OF_RATES = {"corrected_score": ".94", "nested_cross_validation": ".67",
 
 MANY_CASES = 300
 """From so many cases on the test by the central limit theorem of cross-validation holds its level, as measured."""
+
+
+MANY_TESTS = 45
+"""From so many tests of each case on, in the mean, the jackknife after leave-out is taken: it was measured for 500
+random splits that leave out a tenth.
+"""
 
 
 def line(plan: Plan, rates: bool, kept: bool = True) -> Advice:
@@ -184,6 +191,13 @@ def _random(plan: Plan, rates: bool, kept: bool) -> tuple[Advice, ...]:
             "corrected_score",
             "corrected_score",
             "losses are 0 or 1: limits stay within these, and rows without errors are not taken for certainty",
+        ),
+        Advice(
+            kept and "partition" not in plan.labels and plan.test_sizes.sum(-1).min() >= MANY_TESTS * plan.n,
+            "jackknife_after_leave_out",
+            "jackknife_after_leave_out",
+            f"each case is tested {plan.test_sizes.sum(-1).min() / plan.n:.0f} times, so that the jackknife after "
+            "leave-out sees what it does to test sets and to training sets, of which the corrected t takes no notice",
         ),
         Advice(
             kept and plan.n >= MANY_CASES and not not_folds(plan) and not divisions(plan).any(),

@@ -24,9 +24,19 @@ from jaxgen.stats.design import (
     unlike_random,
     without_repeats,
 )
+from jaxgen.stats.leaving_out import influences
 from jaxgen.stats.rows import cases_of_row, every_case, tested, within
 from jaxgen.stats.spread import Spread, all_pairs, independent, joined
 from jaxgen.types import Losses, Plan
+
+UNSTABLE = 0.5
+"""From so much more or less variance than that of test cases alone on, an estimate is called relatively unstable."""
+
+
+LEAST_DF = 10
+"""Least degrees of freedom of the jackknife after leave-out: a single outlying case would leave 2 or 3, and limits that
+are no use; with this the calibration covers as much.
+"""
 
 
 class Estimate(NamedTuple):
@@ -243,6 +253,40 @@ def nested(losses: Losses, bias: str) -> Estimate:
     return Estimate(spread, note, {name: np.asarray(value) for name, value in parts.items()})
 
 
+def jackknife(losses: Losses, target: str) -> Estimate:
+    """The mean loss over splits with the jackknife after leave-out, for the target "R" or "ER"; see
+    `interval.jackknife_after_leave_out`.
+
+    Of the Monte Carlo noise at most nine tenths of the jackknife's variance are taken away, so that it stays positive;
+    the note says where that was the limit.
+
+    Raises:
+      ValueError: a plan other than random splits or (repeated) folds, a row with a single test case, a case that fewer
+        than two rows test, only means of rows, or failed rows.
+    """
+    plan = losses.plan
+    require_rows(losses)
+    refuse_unfit(plan)
+    if "partition" in plan.labels and not_folds(plan):
+        raise ValueError(
+            f"expected random splits or folds for the jackknife after leave-out, got {plan.scheme}: balanced splits, "
+            "which leave out the same cases together; use leave_out or k_fold"
+        )
+    found = influences(losses)
+    share = _ratio(found.noise, found.jackknife)
+    variance = np.maximum(found.jackknife - found.noise, found.jackknife / 10) + found.drawn
+    instability = _ratio(np.asarray(variance - found.tested), found.tested)
+    note = joined(_of_noise(plan, share), _of_instability(instability))
+    if target == "R":
+        variance = np.maximum(variance, found.tested + np.maximum(found.trained, 0))
+    # Of n independent D_i with this kurtosis their sum of squares has the variance (kurtosis - 1) / n, relatively; what
+    # is left without noise is less, and has the same variance.
+    left, least = _ratio(np.asarray(variance), found.jackknife), min(LEAST_DF, plan.n - 1)
+    df = np.clip(2 * plan.n * np.square(left) / np.maximum(found.kurtosis - 1, 0.1), least, plan.n - 1)
+    parts = {"noise": share, "instability": instability}
+    return Estimate(Spread(found.mean, np.asarray(np.sqrt(variance)), np.asarray(df)), note, parts)
+
+
 def independent_cases(losses: Losses) -> Float[np.ndarray, "*P"]:
     """How many independent cases R splits are worth if all errors are independent, 1 / (1/(R n2) + 1/n1), [*P]: the
     variance of the corrected t is then p (1 - p) over this number.
@@ -336,6 +380,42 @@ def caution(plan: Plan) -> str:
         "it errs to either side, to the unsafe one where there are as many as cases; use leave_out"
     )
     return joined(unequal, cut if "partition" in plan.labels and not_folds(plan) else "")
+
+
+def _of_noise(plan: Plan, share: Float[np.ndarray, "*Q"]) -> str:
+    """What to say of the share of Monte Carlo noise, [*Q], in the jackknife's variance; empty if there is nothing."""
+    middle = float(np.median(share))
+    limited = int(np.sum(share > 0.9))
+    if limited:
+        where = f" in {limited} of {share.size} data sets" * share.ndim
+        return (
+            f"Monte Carlo noise is more than nine tenths of the jackknife's variance{where}, of which no more were "
+            "taken away, so the interval is too wide; use several times as many splits"
+        )
+    if middle <= 0.5:
+        return ""
+    enough = int(np.ceil(2 * middle / (1 - middle) * plan.resamples))
+    return (
+        f"{middle:.0%} of the jackknife's variance are Monte Carlo noise, which was taken away but leaves the width "
+        f"uncertain; some {float(f'{enough:.1g}'):.0f} splits would leave a third"
+    )
+
+
+def _of_instability(instability: Float[np.ndarray, "*Q"]) -> str:
+    """What to say where training sets matter as well as test cases, [*Q]; empty if they do not."""
+    middle = float(np.median(instability))
+    if abs(middle) <= UNSTABLE:
+        return ""
+    return (
+        f"relatively unstable (Bayle, Janson & Mackey 2025): the variance is {1 + middle:.2g} times that of test cases "
+        "alone, so what takes the learner for stable (the central limit theorem of cross-validation, the corrected t) "
+        "errs here"
+    )
+
+
+def _ratio(part: Float[np.ndarray, "*Q"], whole: Float[np.ndarray, "*Q"]) -> Float[np.ndarray, "*Q"]:
+    """A part over the whole, [*Q]; 0 where there is nothing."""
+    return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1), 0.0))
 
 
 def _errors_without(losses: Losses) -> tuple[Float[np.ndarray, "*Q repeats K N"], Bool[np.ndarray, "*P repeats K N"]]:

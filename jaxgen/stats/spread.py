@@ -19,11 +19,11 @@ _BYTES = 2**26
 
 
 class Spread(NamedTuple):
-    """A mean [*Q], its standard error [*Q], and the degrees of freedom of t; infinite for a normal law."""
+    """A mean [*Q], its standard error [*Q], and the degrees of freedom of t, one or [*Q]; infinite for a normal law."""
 
     estimate: Float[np.ndarray, "*Q"]
     standard_error: Float[np.ndarray, "*Q"]
-    df: float
+    df: float | Float[np.ndarray, "*Q"]
 
     def limits(
         self, level: float, alternative: str = "two-sided"

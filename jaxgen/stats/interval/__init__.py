@@ -13,6 +13,7 @@ from jaxgen.stats.interval.resampling import (
     five_by_two,
     grouped,
     hold_out,
+    jackknife_after_leave_out,
     naive_t,
     nested_cross_validation,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "five_by_two",
     "grouped",
     "hold_out",
+    "jackknife_after_leave_out",
     "naive_t",
     "nested_cross_validation",
     "recommend",

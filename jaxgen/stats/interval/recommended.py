@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from jaxgen.stats import advice
 from jaxgen.stats.checks import require_alternative, require_level, require_losses
 from jaxgen.stats.design import groups, not_folds, serial
@@ -40,7 +42,8 @@ def recommend(losses: Losses, *, level: float = 0.95, alternative: str = "two-si
     require_level(level)
     require_alternative(alternative)
     name, reason = _choice(losses, target)
-    result = getattr(resampling, name)(losses, level=level, alternative=alternative)
+    more = {"target": target} if name == "jackknife_after_leave_out" else {}
+    result = getattr(resampling, name)(losses, level=level, alternative=alternative, **more)
     rates = advice.zero_one(losses)
     measured = advice.measured(name, rates, losses.resamples) if target == "R" else ""
     return replace(result, note=joined(f"chosen because {reason}", result.note, measured, _fewer(losses.plan, name)))
@@ -59,7 +62,10 @@ def _choice(losses: Losses, target: str) -> tuple[str, str]:
                 "ask for R or ER"
             )
         return "cross_validation", "its central limit theorem is about the k-fold test error"
-    line = advice.line(plan, advice.zero_one(losses))
+    positive = (
+        losses.values is not None and losses.values[np.broadcast_to(plan.test > 0, losses.values.shape)].min() >= 0
+    )
+    line = advice.line(plan, advice.zero_one(losses), bool(positive))
     if line.only not in ("", target):
         raise ValueError(
             f"{expected}: training sets that do not overlap, none of which holds all cases; ask for {line.only}"

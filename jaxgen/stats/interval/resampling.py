@@ -13,7 +13,7 @@ from jaxgen.stats.design import overlap
 from jaxgen.stats.interval import fixed
 from jaxgen.stats.methods import Estimate
 from jaxgen.stats.rows import every_case, span
-from jaxgen.stats.spread import as_result, dropped, joined
+from jaxgen.stats.spread import Spread, as_result, dropped, joined
 from jaxgen.types import Losses, Plan
 from jaxgen.types.numbers import require_one_of
 from jaxgen.types.result import Result, described
@@ -236,6 +236,69 @@ def nested_cross_validation(
     require_one_of("bias", bias, ("authors", "mlr3"))
     describe = ("nested cross-validation", "Bates, Hastie & Tibshirani 2024", "R")
     return _result(losses, methods.nested(losses, bias), describe, level, alternative)
+
+
+def jackknife_after_leave_out(
+    losses: Losses,
+    *,
+    scale: str = "log",
+    level: float = 0.95,
+    alternative: str = "two-sided",
+    target: str = "R",
+) -> Result:
+    """The mean loss over many splits with a variance by the jackknife: T of the data set without case i is the mean
+    loss of the other test cases over the splits that test case i, so that no model is trained for it. A thousand
+    splits that leave out a tenth, or a hundred times ten folds, are advised.
+
+    V = (n-1)/n sum_i (T_(-i) - mean)^2 (Efron & Stein 1981, "The jackknife estimate of variance") counts test cases
+    and training sets, and is not too small in expectation: it counts the second-order part of T twice. The Monte Carlo
+    noise in it, seen from how much the rows that test the same case differ, is taken away, up to nine tenths of V.
+    The interval of ER has the variance V. That of R has the greater of V and V_test + V_train: V_test is the variance
+    of test cases alone (Bayle et al. 2020), and V_train = sum e_i^2, with e_i the part of T_(-i) that comes from
+    training without case i, the first-order part of var(R - ER). They are added where a case that is hard to predict
+    is good to train on, as for a strong ridge: these then cancel in T, but not in T - R.
+    Degrees of freedom are those of a sum of n squares with the kurtosis of T_(-i), less for the noise, from 10 to
+    n - 1. Limits are T exp(-+ t se / T), since the variance of a mean loss grows with it. These combinations are ours;
+    `benchmarks/calibration_jackknife.py` measures them.
+
+    Args:
+      losses: of random splits or (repeated) folds, [*Q, R], with the losses of cases.
+      scale: "log" for losses that are 0 or more, or "identity", T -+ t se.
+      level: confidence level, 0 < level < 1.
+      alternative: "two-sided", "greater" (lower limit only) or "less" (upper limit only; on the log scale the lower one
+        is then 0).
+      target: "R", the risk of the model trained on the n cases at hand, or "ER", the mean over training sets of the
+        size of these rows, whose interval is narrower.
+    Returns:
+      Result [*Q]; parts "noise", the share of V that was Monte Carlo noise, and "instability", V / V_test - 1, far from
+      0 where training sets matter as test cases do (relative instability: Bayle, Janson & Mackey 2025).
+    Raises:
+      ValueError: a plan other than random splits or (repeated) folds, a row with a single test case, a case that fewer
+        than two rows test, negative losses on the log scale, only means of rows were kept, failed rows, or a scale,
+        target, level or alternative out of range.
+      TypeError: no losses.
+    """
+    require_losses(losses)
+    require_one_of("scale", scale, ("log", "identity"))
+    require_one_of("target", target, ("R", "ER"))
+    require_level(level)
+    require_alternative(alternative)
+    estimate = methods.jackknife(losses, target)
+    spread, goal = estimate.spread, "R" if target == "R" else _expected(losses.plan)
+    describe = ("jackknife after leave-out", "Efron & Stein 1981", goal)
+    result = _result(losses, estimate, describe, level, alternative)
+    if scale == "identity":
+        return result
+    tested = np.where(losses.plan.test > 0, every_case(losses), 0)
+    if tested.min() < 0:
+        raise ValueError(
+            f"expected losses of 0 or more for limits on the log scale, got {tested.min():.6g} ({losses.loss} loss); "
+            "use scale='identity'"
+        )
+    positive = np.where(spread.estimate > 0, spread.estimate, 1)
+    logs = Spread(np.asarray(np.log(positive)), np.asarray(spread.standard_error / positive), spread.df)
+    lower, upper = (np.asarray(np.exp(limit)) for limit in logs.honest_limits(level, alternative))
+    return replace(result, lower=lower, upper=upper)
 
 
 def grouped(losses: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Result:
