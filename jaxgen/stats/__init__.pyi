@@ -1,3 +1,3 @@
-from . import compare, estimate, interval, metrics, planning
+from . import compare, estimate, interval, metrics, planning, worth
 
-__all__ = ["compare", "estimate", "interval", "metrics", "planning"]
+__all__ = ["compare", "estimate", "interval", "metrics", "planning", "worth"]
