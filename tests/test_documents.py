@@ -10,7 +10,7 @@ import pytest
 
 from jaxgen import algebraic
 from jaxgen.delve import analysis
-from jaxgen.stats import compare, estimate, interval, metrics, planning
+from jaxgen.stats import compare, estimate, interval, metrics, planning, worth
 
 ROOT = Path(__file__).parent.parent
 GUIDE = ROOT / "docs" / "which_interval_which_test.md"
@@ -77,6 +77,7 @@ def test_checks_have_one_row_for_every_public_function():
         "metrics": metrics,
         "metrics.roc": metrics.roc,
         "planning": planning,
+        "worth": worth,
         "algebraic": algebraic,
         "delve": analysis,
     }

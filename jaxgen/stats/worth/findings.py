@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import scipy.stats
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from jaxgen.stats.checks import require_level
 from jaxgen.types.numbers import require
@@ -85,7 +85,7 @@ class Worths(Finding):
         return [
             f"{len(self.cases)} cases from {self.rows} rows, median {np.median(self.estimate):.4g}; the least: {least}",
             f"median standard error {np.median(self.standard_error):.3g}, Monte Carlo part "
-            f"{np.median(self.monte_carlo):.3g}; {100 * self.noise_share:.0f} % of the variance over cases is its noise",
+            f"{np.median(self.monte_carlo):.3g}, whose noise is {100 * self.noise_share:.0f} % of the variance over cases",
         ]
 
 
@@ -110,6 +110,14 @@ class Influences(Finding):
     standard_error: Float[np.ndarray, "T M"]
     rows: int
 
+    def beyond(self, level: float = 0.95) -> Bool[np.ndarray, "T M"]:
+        """Where 0 is outside the interval of the pair by the normal law, [T, M].
+
+        Raises:
+          ValueError: a level outside (0, 1).
+        """
+        return beyond_error(self.estimate, self.standard_error, level)
+
     def to_frame(self) -> pd.DataFrame:
         """One row for each pair, the trained cases one after the other."""
         trained, tested = np.meshgrid(self.trained, self.tested, indexing="ij")
@@ -131,3 +139,15 @@ class Influences(Finding):
             for i, j in zip(*first, strict=True)
         )
         return [f"{len(self.trained)} by {len(self.tested)} cases from {self.rows} rows; the strongest: {pairs}"]
+
+
+def beyond_error(
+    estimate: Float[np.ndarray, "T M"], standard_error: Float[np.ndarray, "T M"], level: float
+) -> Bool[np.ndarray, "T M"]:
+    """Where 0 is outside an interval by the normal law, [T, M].
+
+    Raises:
+      ValueError: a level outside (0, 1).
+    """
+    require_level(level)
+    return np.abs(estimate) > scipy.stats.norm.ppf((1 + level) / 2) * standard_error

@@ -5,15 +5,15 @@ from jaxtyping import Float
 
 from jaxgen.types.numbers import require_number
 
-MOST_STEPS, CLOSE = 2000, 1e-6
-"""Steps of descent at most; and the change of a coefficient, relative to the largest of its target, that ends it."""
+MOST_STEPS = 2000
 
 
-def lasso(
+def sparse_fits(
     products: Float[np.ndarray, "T T"],
     moments: Float[np.ndarray, "T M"],
     penalty: Float[np.ndarray, " M"],
     start: Float[np.ndarray, "T M"] | None = None,
+    close: float = 1e-4,
 ) -> Float[np.ndarray, "T M"]:
     """The coefficients b [T, M] that minimise b' G b / 2 - b' m + penalty |b|_1 for each target (Tibshirani 1996), by
     accelerated proximal gradients (Beck & Teboulle 2009, FISTA) with restarts (O'Donoghue & Candes 2015).
@@ -23,6 +23,8 @@ def lasso(
       moments: m = X'y / R of every target, [T, M].
       penalty: of each target, [M], in the unit of m.
       start: where to begin, [T, M]; zeros if None.
+      close: the change of the coefficients in a step, relative to the largest of any target in units of its penalty,
+        that ends the descent.
     Returns:
       Coefficients [T, M].
     Raises:
@@ -36,9 +38,9 @@ def lasso(
         step = ahead - (products @ ahead - moments) / longest
         new = np.sign(step) * np.maximum(np.abs(step) - penalty / longest, 0)
         change = new - found
-        if np.all(np.abs(change) <= CLOSE * np.maximum(np.abs(new).max(0), 1e-300)):
+        if np.abs(change).max() <= close * np.abs(new).max():
             return new
-        if np.sum((ahead - new) * change) > 0:
+        if np.vdot(ahead - new, change) > 0:
             momentum = 1.0
         faster = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead, found, momentum = new + (momentum - 1) / faster * change, new, faster

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 
 from jaxgen.stats.checks import require_finite
 from jaxgen.stats.worth.findings import Influences, Worths
-from jaxgen.stats.worth.subsets import Subsets, left_out, require_alike, subsets
+from jaxgen.stats.worth.subsets import Subsets, drawn_subsets, left_out, require_alike
 from jaxgen.types import Losses
 
 PREDICTIONS = "give predictions of every row for every case"
@@ -28,7 +28,7 @@ def out_of_bag(losses: Losses) -> Worths:
         or rows of a design other than folds.
       TypeError: no losses.
     """
-    drawn = subsets(losses, repeats=True)
+    drawn = drawn_subsets(losses, repeats=True)
     own, outside = drawn.utility[:, drawn.trained], drawn.inside == 0
     _require_rows(outside.sum(0), "two rows that lack each case", drawn)
     require_finite("losses of the cases that rows lack", own[outside], PREDICTIONS)
@@ -111,14 +111,12 @@ def influence(losses: Losses) -> Influences:
 
 def _alike(losses: Losses) -> Subsets:
     """Subsets that treat all cases alike."""
-    drawn = subsets(losses)
+    drawn = drawn_subsets(losses)
     require_alike(drawn)
     return drawn
 
 
-def _itself(
-    drawn: Subsets, own: Float[np.ndarray, "R T"]
-) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"]]:
+def _itself(drawn: Subsets, own: Float[np.ndarray, "R T"]) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, " T"]]:
     """Mean utility of rows with a case less that of rows without it, on the case itself, and the variance, [T] each."""
     inside = drawn.inside > 0
     for mask, where in ((inside, "with"), (~inside, "without")):

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy.stats
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from jaxgen.stats.checks import require_finite
-from jaxgen.stats.worth.lasso import lasso
-from jaxgen.stats.worth.subsets import left_out, require_half_samples, subsets
+from jaxgen.stats.worth.findings import beyond_error
+from jaxgen.stats.worth.lasso import sparse_fits
+from jaxgen.stats.worth.subsets import drawn_subsets, left_out, require_half_samples
 from jaxgen.types import Losses
 from jaxgen.types.numbers import require, require_number, shown
 from jaxgen.types.result import Finding
@@ -52,6 +53,14 @@ class Datamodels(Finding):
     penalty: Float[np.ndarray, "M"]
     rows: int
 
+    def beyond(self, level: float = 0.95) -> Bool[np.ndarray, "T M"]:
+        """Where 0 is outside the interval of the pair by the normal law, [T, M].
+
+        Raises:
+          ValueError: a level outside (0, 1).
+        """
+        return beyond_error(self.estimate, self.standard_error, level)
+
     def to_frame(self) -> pd.DataFrame:
         """One row for each tested case."""
         numbers = {"tested": self.tested, "score": self.score, "score_error": self.score_error}
@@ -76,7 +85,7 @@ class Datamodels(Finding):
 
 
 def datamodels(
-    losses: Losses, *, tested: Collection[Any] | None = None, penalty: float | None = None, folds: int = 5
+    losses: Losses, *, tested: Collection[Any] | None = None, penalty: float | int | None = None, folds: int = 5
 ) -> Datamodels:
     """The utility of each case, minus its loss, as a linear function of which cases were trained on: datamodels (Ilyas
     et al. 2022) by the lasso, with their linear datamodelling score (Park et al. 2023, "TRAK").
@@ -102,7 +111,7 @@ def datamodels(
         numbers that are no cases; losses of rows only, or missing; failed rows, or several data sets.
       TypeError: no losses.
     """
-    drawn = subsets(losses)
+    drawn = drawn_subsets(losses)
     share = require_half_samples(drawn, None)
     columns = _cases(tested, drawn.plan.n)
     folds = require("folds", folds, 2, 20, "more rows for each fit hardly help")
@@ -145,7 +154,7 @@ def _crossed(
     x: Float[np.ndarray, "R T"],
     y: Float[np.ndarray, "R M"],
     share: float,
-    penalty: float | None,
+    penalty: float | int | None,
     fold: Int[np.ndarray, " R"],
 ) -> _Crossed:
     """Sparse fits to the rows outside each fold, and what the fold's own rows say of them."""
@@ -153,10 +162,8 @@ def _crossed(
     spread, scores, penalties = share * (1 - share), [], []
     for number in range(int(fold.max()) + 1):
         here = fold == number
-        chosen = np.full(y.shape[1], 0.0 if penalty is None else penalty)
-        if penalty is None:
-            chosen = _chosen(x[~here], y[~here])
-        sparse = _fit(x[~here], y[~here], chosen)
+        chosen = _chosen(x[~here], y[~here]) if penalty is None else np.full(y.shape[1], float(penalty))
+        sparse = _Products.of(x[~here], y[~here]).fit(chosen)
         predicted, m = x[here] @ sparse, int(here.sum())
         scores.append(_rank_correlation(predicted, y[here]))
         penalties.append(chosen)
@@ -180,26 +187,33 @@ def _crossed(
     )
 
 
-def _fit(
-    x: Float[np.ndarray, "R T"],
-    y: Float[np.ndarray, "R M"],
-    penalty: Float[np.ndarray, " M"],
-    start: Float[np.ndarray, "T M"] | None = None,
-) -> Float[np.ndarray, "T M"]:
-    """The lasso with an intercept, [T, M], at a penalty [M] in the unit of `PENALTIES`."""
-    x, y = x - x.mean(0), y - y.mean(0)
-    unit = np.sqrt(x.var(0).mean()) * y.std(0) * np.sqrt(2 * np.log(x.shape[1]) / len(x))
-    return lasso(x.T @ x / len(x), x.T @ y / len(x), penalty * unit, start)
+class _Products(NamedTuple):
+    """What the lasso with an intercept needs of rows x [R, T] and y [R, M], and the unit of its penalty, [M]."""
+
+    inputs: Float[np.ndarray, "T T"]
+    moments: Float[np.ndarray, "T M"]
+    unit: Float[np.ndarray, "M"]
+
+    @classmethod
+    def of(cls, x: Float[np.ndarray, "R T"], y: Float[np.ndarray, "R M"]) -> "_Products":
+        x, y = x - x.mean(0), y - y.mean(0)
+        unit = np.sqrt(x.var(0).mean()) * y.std(0) * np.sqrt(2 * np.log(x.shape[1]) / len(x))
+        return cls(x.T @ x / len(x), x.T @ y / len(x), unit)
+
+    def fit(
+        self, penalty: Float[np.ndarray, "M"] | float, start: Float[np.ndarray, "T M"] | None = None
+    ) -> Float[np.ndarray, "T M"]:
+        """The coefficients [T, M]."""
+        return sparse_fits(self.inputs, self.moments, penalty * self.unit, start)
 
 
 def _chosen(x: Float[np.ndarray, "R T"], y: Float[np.ndarray, "R M"]) -> Float[np.ndarray, " M"]:
     """The penalty of each target with the least squared error on one row of four."""
     held = np.arange(len(x)) % HELD_OUT == 0
-    sparse, errors = None, []
+    products, sparse, errors = _Products.of(x[~held], y[~held]), None, []
     for penalty in PENALTIES:
-        sparse = _fit(x[~held], y[~held], np.full(y.shape[1], penalty), sparse)
-        left = y[held] - x[held] @ sparse
-        errors.append(left.var(0))
+        sparse = products.fit(penalty, sparse)
+        errors.append((y[held] - x[held] @ sparse).var(0))
     return np.array(PENALTIES)[np.argmin(errors, axis=0)]
 
 
@@ -216,7 +230,8 @@ def _cases(tested: Any, n: int) -> Int[np.ndarray, " M"]:
     if tested is None:
         return np.arange(n)
     try:
-        numbers = np.asarray(list(tested)) if not isinstance(tested, str | dict | set) else np.asarray(None)
+        listed = not isinstance(tested, str | dict | set) and not np.ma.is_masked(tested)
+        numbers = np.asarray(list(tested) if listed else None)
     except (TypeError, ValueError):
         numbers = np.asarray(None)
     if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu":

@@ -2,12 +2,22 @@
 Beta-Shapley).
 """
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.stats
 from jaxtyping import Float, Int
 
+from jaxgen.stats.checks import require_losses
 from jaxgen.stats.worth.findings import Worths
-from jaxgen.stats.worth.subsets import UTILITY, left_out, on_value_cases, require_half_samples, require_sizes, subsets
+from jaxgen.stats.worth.subsets import (
+    UTILITY,
+    drawn_subsets,
+    left_out,
+    on_value_cases,
+    require_half_samples,
+    require_sizes,
+)
 from jaxgen.types import Losses
 from jaxgen.types.numbers import require_number
 
@@ -29,7 +39,7 @@ def banzhaf(losses: Losses) -> Worths:
         several data sets, or a case with fewer than two rows with and without it.
       TypeError: no losses.
     """
-    drawn = subsets(losses)
+    drawn = drawn_subsets(losses)
     utility = on_value_cases(drawn)
     require_half_samples(drawn)
     with_it, mean = drawn.inside.sum(0), utility.mean(1)
@@ -50,7 +60,7 @@ def banzhaf(losses: Losses) -> Worths:
     return _worths(describe, losses, drawn.trained, weights, utility, utility - utility.mean(0), variance)
 
 
-def shapley(losses: Losses, *, empty: float | None = None) -> Worths:
+def shapley(losses: Losses, *, empty: float | int | None = None) -> Worths:
     """What a case adds to a random subset of the others of random size: Shapley values (Ghorbani & Zou 2019, "Data
     Shapley") from subsets of all sizes.
 
@@ -63,18 +73,20 @@ def shapley(losses: Losses, *, empty: float | None = None) -> Worths:
       losses: of a plan of `resample.by_size`, [R, N], of every case.
       empty: the utility of a subset that is smaller than the smallest of the plan, such as minus the mean loss of
         predicting the mean; None takes the mean utility of the smallest subsets. It changes all values by one constant.
+        Rows that failed, such as those of a classifier where a class is missing, get this utility too, where it is
+        given.
     Returns:
       Worths of the T cases that are not value cases.
     Raises:
-      ValueError: fewer than two rows of some size, no value cases, or fewer than two; losses of rows only, failed rows,
-        several data sets, or an empty utility that is no number.
+      ValueError: fewer than two rows of some size, no value cases, or fewer than two; losses of rows only, failed rows
+        without an empty utility, or failed rows left out; several data sets, or an empty utility that is no number.
       TypeError: no losses.
     """
     describe = ("Shapley values", "Ghorbani & Zou 2019; subsets as Li & Yu 2024")
     return _of_sizes(describe, losses, 1.0, 1.0, empty)
 
 
-def beta_shapley(losses: Losses, alpha: float, beta: float, *, empty: float | None = None) -> Worths:
+def beta_shapley(losses: Losses, alpha: float | int, beta: float | int, *, empty: float | int | None = None) -> Worths:
     """Shapley values with other weights of sizes: Beta(alpha, beta)-Shapley (Kwon & Zou 2022, "Beta Shapley").
 
     The mean gain from case i over subsets of s of the other T - 1 cases counts with the beta-binomial probability
@@ -97,11 +109,14 @@ def beta_shapley(losses: Losses, alpha: float, beta: float, *, empty: float | No
     return _of_sizes(describe, losses, float(alpha), float(beta), empty)
 
 
-def _of_sizes(describe: tuple[str, str], losses: Losses, alpha: float, beta: float, empty: float | None) -> Worths:
+def _of_sizes(
+    describe: tuple[str, str], losses: Losses, alpha: float, beta: float, empty: float | int | None
+) -> Worths:
     """The semivalue whose weights of sizes are beta-binomial."""
     if empty is not None:
         require_number("empty", empty, advice="give minus the mean loss on the value cases without any training")
-    drawn = subsets(losses)
+    losses, failed = _of_every_row(losses, empty)
+    drawn = drawn_subsets(losses)
     utility = on_value_cases(drawn)
     sizes, cases = require_sizes(drawn), len(drawn.trained)
     smallest, mean = int(sizes.min()), utility.mean(1)
@@ -122,9 +137,24 @@ def _of_sizes(describe: tuple[str, str], losses: Losses, alpha: float, beta: flo
     constant = 0.0 if empty is None else -weight[smallest - 1] * empty
     small = "the empty subset is" if smallest == 1 else f"subsets of fewer than {smallest} cases are"
     worth = "the mean of the smallest trained" if empty is None else f"{empty:g}"
-    note = "; ".join(filter(None, [left_out(losses), f"{small} taken to have the utility {worth}"]))
+    note = f"{small} taken to have the utility {worth}" + f", and so are {failed} rows that failed" * (failed > 0)
     about = "the mean gain of utility from a case over subsets of the others of all sizes"
     return _worths((*describe, about, note), losses, drawn.trained, weights, utility, centred, variance, constant)
+
+
+def _of_every_row(losses: Losses, empty: float | int | None) -> tuple[Losses, int]:
+    """The losses [R, N] with the empty utility in the rows that failed, and how many these are."""
+    require_losses(losses)
+    if losses.dropped:
+        raise ValueError(
+            f"expected the losses of all rows, got {losses.dropped} failed rows left out, which are no random subsets; "
+            "give the losses with them, and empty= for the utility that they get"
+        )
+    failed = int(losses.failed.sum())
+    if empty is None or losses.values is None or losses.sets is not None or not failed:
+        return losses, 0
+    values = np.where(losses.failed[:, None], -float(empty), losses.values)
+    return replace(losses, values=values, failure=np.zeros_like(losses.failure)), failed
 
 
 def _gains(

@@ -32,7 +32,7 @@ class Subsets(NamedTuple):
     plan: Plan
 
 
-def subsets(losses: Losses, repeats: bool = False) -> Subsets:
+def drawn_subsets(losses: Losses, repeats: bool = False) -> Subsets:
     """The subsets that were trained on, [R, T], and the utilities [R, N]; `repeats` allows folds, and cases that are
     drawn several times, as in a bootstrap.
 
