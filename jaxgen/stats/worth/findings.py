@@ -85,7 +85,7 @@ class Worths(Finding):
         return [
             f"{len(self.cases)} cases from {self.rows} rows, median {np.median(self.estimate):.4g}; the least: {least}",
             f"median standard error {np.median(self.standard_error):.3g}, Monte Carlo part "
-            f"{np.median(self.monte_carlo):.3g}, whose noise is {100 * self.noise_share:.0f} % of the variance over cases",
+            f"{np.median(self.monte_carlo):.3g}; noise makes {100 * self.noise_share:.0f} % of the variance over cases",
         ]
 
 

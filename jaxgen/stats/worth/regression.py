@@ -231,7 +231,7 @@ def _cases(tested: Any, n: int) -> Int[np.ndarray, " M"]:
         return np.arange(n)
     try:
         listed = not isinstance(tested, str | dict | set) and not np.ma.is_masked(tested)
-        numbers = np.asarray(list(tested) if listed else None)
+        numbers = np.asarray(tested if hasattr(tested, "shape") else list(tested)) if listed else np.asarray(None)
     except (TypeError, ValueError):
         numbers = np.asarray(None)
     if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu":
