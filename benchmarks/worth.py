@@ -181,7 +181,7 @@ def peers(of, kind, trainings, interpreters):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Which cases are mislabelled, beside pyDVL and OpenDataVal.")
     parser.add_argument("--quick", action="store_true", help="few trainings; writes nothing")
     parser.add_argument("--pydvl", help="an interpreter that has pyDVL")
     parser.add_argument("--opendataval", help="an interpreter that has OpenDataVal")

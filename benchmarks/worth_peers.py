@@ -15,6 +15,7 @@ import os
 import sys
 import time
 import warnings
+from typing import Any
 from unittest.mock import MagicMock
 
 import numpy as np
@@ -33,12 +34,13 @@ def model(problem):
         return LogisticRegression(C=1.0, max_iter=1000) if classes else Ridge(1.0)
     kind = MLPClassifier if classes else MLPRegressor
     steps = int(problem["steps"])
+    options: dict[str, Any] = {"batch_size": 100_000}  # all cases
     return kind(
+        **options,
         hidden_layer_sizes=(int(problem["hidden"]),),
         activation="tanh",
         solver="adam",
         alpha=float(problem["penalty"]),
-        batch_size=100_000,  # all cases
         learning_rate_init=float(problem["rate"]),
         max_iter=steps,
         tol=0,
@@ -50,10 +52,11 @@ def model(problem):
 def of_pydvl(problem, report):
     """Out-of-bag values, Banzhaf values by maximum sample reuse, and Shapley values by permutations."""
     from joblib import parallel_config
-    from pydvl import valuation as dvl
+
+    dvl = importlib.import_module("pydvl.valuation")
 
     x, y, trainings = problem["x"], problem["y"], int(problem["trainings"])
-    classes, cores = len(problem["classes"]) > 0, os.cpu_count()
+    classes, cores = len(problem["classes"]) > 0, os.cpu_count() or 1
     train = dvl.Dataset(x, y)
     scorer = dvl.SupervisedScorer(
         "accuracy" if classes else "neg_mean_squared_error",
@@ -61,19 +64,19 @@ def of_pydvl(problem, report):
         default=0.0,
     )
 
-    def out_of_bag():
+    def out_of_bag(trainings):
         kind = BaggingClassifier if classes else BaggingRegressor
         bagging = kind(model(problem), n_estimators=trainings, n_jobs=cores, random_state=0).fit(x, y)
         return dvl.DataOOBValuation(bagging).fit(train)
 
-    def banzhaf():
+    def banzhaf(trainings):
         utility = dvl.ModelUtility(model(problem), scorer, show_warnings=False)
         method = dvl.MSRBanzhafValuation(utility, dvl.NoStopping(), seed=0, show_warnings=False)
         method.is_done = dvl.MaxSamples(method.sampler, trainings)
         with parallel_config(n_jobs=cores):
             return method.fit(train)
 
-    def shapley():
+    def shapley(trainings):
         utility = dvl.ModelUtility(model(problem), scorer, show_warnings=False)
         done = dvl.MaxUpdates(max(trainings // len(x), 1))
         method = dvl.ShapleyValuation(utility, dvl.PermutationSampler(seed=0), done, show_warnings=False)
@@ -81,32 +84,31 @@ def of_pydvl(problem, report):
             return method.fit(train)
 
     for name, method in (("out-of-bag", out_of_bag), ("Banzhaf", banzhaf), ("Shapley", shapley)):
-        report(f"pyDVL {name}", lambda method=method: np.asarray(method().result.values))
+        with contextlib.redirect_stdout(sys.stderr):
+            method(2 * cores)  # the processes of joblib start, and import what they need
+        report(f"pyDVL {name}", lambda method=method: np.asarray(method(trainings).result.values))
 
 
 def of_opendataval(problem, report):
     """Out-of-bag and Banzhaf values."""
     sys.meta_path.insert(0, Absent())
-    import torch
-    from opendataval.dataval import DataBanzhaf, DataOob
-    from opendataval.metrics import Metrics
-    from opendataval.model.api import ClassifierUnweightedSkLearnWrapper, RegressionSkLearnWrapper
-
+    torch, dataval = importlib.import_module("torch"), importlib.import_module("opendataval.dataval")
+    metrics, wrappers = (importlib.import_module(f"opendataval.{name}") for name in ("metrics", "model.api"))
     classes = len(problem["classes"])
 
     def targets(y):
         return torch.eye(classes)[y] if classes else torch.tensor(y[:, None], dtype=torch.float)
 
     def values(method):
-        wrapper = ClassifierUnweightedSkLearnWrapper if classes else RegressionSkLearnWrapper
+        wrapper = wrappers.ClassifierUnweightedSkLearnWrapper if classes else wrappers.RegressionSkLearnWrapper
         arrays = [torch.tensor(problem[name], dtype=torch.float) for name in ("x", "x_value")]
         method.input_data(arrays[0], targets(problem["y"]), arrays[1], targets(problem["y_value"]))
-        method.input_metric(Metrics.ACCURACY if classes else Metrics.NEG_MSE)
+        method.input_metric(metrics.Metrics.ACCURACY if classes else metrics.Metrics.NEG_MSE)
         method.input_model(wrapper(lambda: model(problem), *([classes] if classes else [])))
         return np.asarray(method.train_data_values().evaluate_data_values())
 
     trainings = int(problem["trainings"])
-    for name, method in (("out-of-bag", DataOob), ("Banzhaf", DataBanzhaf)):
+    for name, method in (("out-of-bag", dataval.DataOob), ("Banzhaf", dataval.DataBanzhaf)):
         report(f"OpenDataVal {name}", lambda method=method: values(method(trainings, random_state=0)))
 
 

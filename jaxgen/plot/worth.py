@@ -142,7 +142,7 @@ def _least(
     axes.plot(middle, place, "o", color=BLUE, markersize=4)
     _points(axes, middle[special[cases]], place[special[cases]])
     axes.axvline(0, color="0.4", linewidth=0.8)
-    names = [f"{case}" for case in worths.cases[cases]] if labels is None else [labels[i] for i in cases]
+    names = [str(worths.cases[i] if labels is None else labels[i]) for i in cases]
     axes.set_yticks(place, [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…" for name in names], fontsize=8)
     axes.set(title=f"The {len(cases)} worth least", xlabel=worths.unit, ylabel="case")
     axes.invert_yaxis()
@@ -159,9 +159,9 @@ def _marked(marked: Any, cases: Int[np.ndarray, " T"]) -> Bool[np.ndarray, " T"]
     if marked is None:
         return np.zeros(len(cases), bool)
     listed = isinstance(marked, Collection) and not isinstance(marked, str | bytes | dict)
-    numbers = list(marked) if listed else [None]
+    numbers: list[Any] = list(marked) if listed else [None]
     whole = all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in numbers)
-    if not whole or not set(map(int, numbers)) <= set(cases.tolist()):
+    if not whole or not set(numbers) <= set(cases.tolist()):
         raise ValueError(
             f"expected marked as numbers of cases that have a worth, got {shown(marked)}; give some of worths.cases"
         )
