@@ -13,6 +13,7 @@ from given import made, with_failed, without_values
 from hostile import refused
 from scipy.special import betaln
 from scipy.stats import spearmanr
+from scripts import quick
 from sklearn.linear_model import Lasso, LinearRegression
 
 import jaxgen as jg
@@ -530,3 +531,10 @@ def test_flipped_labels_are_worth_least():
     sizes = resample.by_size(KEY, 100, 600, range(60, 100), smallest=10)
     losses = jg.assess(KEY, learner, noisy, sizes, loss.cross_entropy)
     assert area(worth.shapley(losses, empty=-np.log(2))) > 0.8
+
+
+@pytest.mark.slow
+def test_the_benchmark_runs_without_its_peers():
+    text = quick("worth.py")
+    assert "not beside pydvl" in text
+    assert text.count("jaxgen Banzhaf") == 4

@@ -1,5 +1,6 @@
 """Figures of what each case is worth, and of what cases do for each other."""
 
+import textwrap
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -52,9 +53,11 @@ def case_worths(
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 4.2), width_ratios=(3, 2), layout="constrained")
     place = np.arange(len(order))
     middle = worths.estimate[order]
-    left.fill_between(place, lower[order], upper[order], color=BLUE, alpha=0.2, linewidth=0, label=f"{level:.0%} band")
+    left.fill_between(
+        place, lower[order], upper[order], color=BLUE, alpha=0.2, linewidth=0, label=f"{level:.0%} of each case"
+    )
     inner = (middle - reach[order], middle + reach[order])
-    left.fill_between(place, *inner, color=BLUE, alpha=0.35, linewidth=0, label="of Monte Carlo error")
+    left.fill_between(place, *inner, color=BLUE, alpha=0.35, linewidth=0, label="its Monte Carlo part")
     left.plot(place, middle, color=BLUE, linewidth=1.2)
     _points(left, place[special[order]], middle[special[order]])
     left.axhline(0, color="0.4", linewidth=0.8)
@@ -62,7 +65,7 @@ def case_worths(
     left.set(
         title=f"All {len(order)} cases, sorted{noise}",
         xlabel="rank",
-        ylabel=f"{worths.method}, {worths.unit}",
+        ylabel=textwrap.fill(f"{worths.method}, {worths.unit}", 45),
         xlim=(-0.5, len(order) - 0.5),
     )
     left.legend(frameon=False, loc="lower right", fontsize=9)
@@ -75,7 +78,7 @@ def case_worths(
 def influence_map(
     influences: Influences | Datamodels, labels: Sequence[str] | None = None, level: float = 0.95
 ) -> Figure:
-    """What training on each case does for the prediction of each case: blue where it helps and orange where it harms,
+    """What training on each case does for the prediction of each case: violet where it helps and orange where it harms,
     white where it is within its Monte Carlo error.
 
     Cases are ordered by the first pair of singular vectors, so that those which help or harm the same others stand
