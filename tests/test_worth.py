@@ -20,7 +20,7 @@ import jaxgen as jg
 from jaxgen import datasets, learn, loss, resample
 from jaxgen.stats import worth
 from jaxgen.stats.worth.lasso import sparse_fits
-from jaxgen.types import Losses
+from jaxgen.types import Losses, memory
 
 KEY, T, V = jax.random.key(0), 5, 3
 SUBSETS = [subset for size in range(T + 1) for subset in itertools.combinations(range(T), size)]
@@ -484,6 +484,12 @@ def test_rows_that_failed_get_the_empty_utility_or_are_refused(own_messages):
     values[3] = 1.5
     np.testing.assert_allclose(found.estimate, worth.shapley(made(values, SIZES), empty=-1.5).estimate, rtol=1e-12)
     assert "1 failed rows were left out" in worth.banzhaf(with_failed(chance(VALUED)).without_failed()).note
+
+
+def test_pairs_that_do_not_fit_into_memory_are_refused(own_messages, monkeypatch):
+    monkeypatch.setattr(memory, "free_bytes", lambda: 10_000)
+    for function in (worth.influence, worth.datamodels):
+        refused(lambda f=function: f(LOSSES), MemoryError)
 
 
 def test_a_finding_prints_its_cases_and_gives_a_table():

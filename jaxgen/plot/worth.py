@@ -54,10 +54,10 @@ def case_worths(
     place = np.arange(len(order))
     middle = worths.estimate[order]
     left.fill_between(
-        place, lower[order], upper[order], color=BLUE, alpha=0.2, linewidth=0, label=f"{level:.0%} of each case"
+        place, lower[order], upper[order], color=BLUE, alpha=0.2, linewidth=0, label=f"{level:.0%} interval"
     )
     inner = (middle - reach[order], middle + reach[order])
-    left.fill_between(place, *inner, color=BLUE, alpha=0.35, linewidth=0, label="its Monte Carlo part")
+    left.fill_between(place, *inner, color=BLUE, alpha=0.5, linewidth=0, label="its Monte Carlo part")
     left.plot(place, middle, color=BLUE, linewidth=1.2)
     _points(left, place[special[order]], middle[special[order]])
     left.axhline(0, color="0.4", linewidth=0.8)

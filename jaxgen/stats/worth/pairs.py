@@ -7,6 +7,7 @@ from jaxgen.stats.checks import require_finite
 from jaxgen.stats.worth.findings import Influences, Worths
 from jaxgen.stats.worth.subsets import Subsets, drawn_subsets, left_out, require_alike
 from jaxgen.types import Losses
+from jaxgen.types.memory import require_memory
 
 PREDICTIONS = "give predictions of every row for every case"
 
@@ -79,8 +80,11 @@ def influence(losses: Losses) -> Influences:
         one case and without the other, or without both; losses of rows only, or missing; failed rows, or several data
         sets.
       TypeError: no losses.
+      MemoryError: so many pairs would not fit into memory.
     """
     drawn = _alike(losses)
+    pairs = len(drawn.trained) * drawn.plan.n
+    require_memory(f"influences of {len(drawn.trained)} on {drawn.plan.n} cases", 100 * pairs, "use fewer cases")
     lacks = (drawn.plan.train == 0).astype(np.float64)
     require_finite("losses of every row on every case", drawn.utility, PREDICTIONS)
     middle = np.sum(lacks * drawn.utility, axis=0) / lacks.sum(0)

@@ -14,6 +14,7 @@ from jaxgen.stats.worth.findings import beyond_error
 from jaxgen.stats.worth.lasso import sparse_fits
 from jaxgen.stats.worth.subsets import drawn_subsets, left_out, require_half_samples
 from jaxgen.types import Losses
+from jaxgen.types.memory import require_memory
 from jaxgen.types.numbers import require, require_number, shown
 from jaxgen.types.result import Finding
 
@@ -110,6 +111,7 @@ def datamodels(
       ValueError: rows that do not hold each case independently with one probability, fewer than 8 rows for each fold,
         numbers that are no cases; losses of rows only, or missing; failed rows, or several data sets.
       TypeError: no losses.
+      MemoryError: so many coefficients would not fit into memory.
     """
     drawn = drawn_subsets(losses)
     share = require_half_samples(drawn, None)
@@ -122,6 +124,8 @@ def datamodels(
             f"expected at least {8 * folds} rows for {folds} folds, got {losses.resamples} ({drawn.plan.scheme}); ask "
             "for more resamples"
         )
+    models = f"datamodels of {len(columns)} cases by {len(drawn.trained)}"
+    require_memory(models, 100 * len(columns) * len(drawn.trained), "give fewer cases as tested")
     utility = drawn.utility[:, columns]
     require_finite("losses of every row on the tested cases", utility, "give predictions of every row for every case")
     fitted = _crossed(drawn.inside, utility, share, penalty, np.arange(losses.resamples) % folds)
