@@ -67,7 +67,8 @@ def shapley(losses: Losses, *, empty: float | int | None = None) -> Worths:
     The utility U of a row is minus its mean loss on the value cases. Of T cases, phi_i = 1/T sum_s (E[U | size s + 1,
     with i] - E[U | size s, without i]). Each row serves every case (Li & Yu 2024, "One sample fits all"): phi_i is the
     sum over sizes of the covariance of U with a = T/s / T where the row has i, -T/(T - s) / T where it has not. The
-    values add up to U(all cases) - U(empty), whatever the rows.
+    values add up to U(all cases) - U(empty), whatever the rows. In simulations the Monte Carlo part of the standard
+    error is 11 % too small with two rows of each size, the fewest, and 4 % with four.
 
     Args:
       losses: of a plan of `resample.by_size`, [R, N], of every case.
