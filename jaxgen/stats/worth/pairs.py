@@ -15,7 +15,7 @@ PREDICTIONS = "give predictions of every row for every case"
 def out_of_bag(losses: Losses) -> Worths:
     """How well a case is predicted by the rows that lack it: the out-of-bag value (Kwon & Zou 2023, "Data-OOB").
 
-    Minus the mean loss of case i over the rows that do not train on it (their eq. 3, with minus the loss as the score);
+    Minus the mean loss of case i over the rows that do not train on it (with minus the loss as the score);
     a mislabelled case is predicted badly. It needs no value cases.
 
     Args:
@@ -40,7 +40,7 @@ def out_of_bag(losses: Losses) -> Worths:
 
 def memorisation(losses: Losses) -> Worths:
     """By how much training on a case itself lowers its loss (Feldman & Zhang 2020, "What neural networks memorize and
-    why", eq. 1).
+    why").
 
     The mean loss of case i over the rows that lack it, less that over the rows that train on it. It is large for cases
     that the others say little of: atypical or mislabelled ones.
@@ -65,7 +65,7 @@ def memorisation(losses: Losses) -> Worths:
 
 def influence(losses: Losses) -> Influences:
     """By how much training on each case lowers the loss of each case (Feldman & Zhang 2020, "What neural networks
-    memorize and why", eq. 3).
+    memorize and why").
 
     Influence of case i on case j: the mean loss of j over the rows that lack i, less that over the rows that train on
     i, both of rows that do not train on j, so that it is about predicting j and not about fitting it. Where i is j it

@@ -94,9 +94,9 @@ def datamodels(
     In each fold the lasso is fitted to the other rows and scored on these. What it leaves there is regressed once more,
     by the known law of the masks x, which are independent with variance p (1 - p): that takes away the bias of the
     penalty, b + cov(x, y - b'x) / (p (1 - p)) (Javanmard & Montanari 2014, "Confidence intervals and hypothesis
-    testing", with the true covariance of the design), and gives standard errors. Without interactions of cases, and of
-    the best linear approximation with them, these are the coefficients: of half samples, Banzhaf values of each tested
-    case, with the noise of all other cases taken out that the lasso has found.
+    testing", with the true covariance of the design), and gives standard errors. These are the coefficients of the best
+    linear approximation; of half samples they are Banzhaf values for each tested case, without the noise of those other
+    cases that the lasso has found.
 
     Args:
       losses: of a plan of `resample.half_samples`, [R, N], of every case.

@@ -27,8 +27,8 @@ def banzhaf(losses: Losses) -> Worths:
     Banzhaf").
 
     The utility of a row is minus its mean loss on the value cases. The worth of case i is the mean utility of the rows
-    that train on it less that of the others (their theorem 4.9), so that every row serves every case. The empty subset,
-    which counts 1 / 2^(T-1) of T cases in the definition, is left out.
+    that train on it less that of the others, so that every row serves every case. The empty subset, which counts
+    1 / 2^(T-1) of T cases in the definition, is left out.
 
     Args:
       losses: of a plan of `resample.half_samples` with value cases, [R, N], of every case.
