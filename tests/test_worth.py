@@ -178,11 +178,12 @@ def estimated(plan, utility):
 
 
 KINDS = {
-    "banzhaf": (resample.half_samples, worth.banzhaf, 1 / 2),
-    "shapley": (resample.by_size, worth.shapley, 1 / 2),
-    "beta_shapley": (resample.by_size, lambda losses: worth.beta_shapley(losses, 2, 1), 1 / 3),
+    "banzhaf": (resample.half_samples, 300, worth.banzhaf, 1 / 2),
+    "shapley": (resample.by_size, 300, worth.shapley, 1 / 2),
+    "shapley of few rows": (resample.by_size, 100, worth.shapley, 1 / 2),
+    "beta_shapley": (resample.by_size, 300, lambda losses: worth.beta_shapley(losses, 2, 1), 1 / 3),
 }
-"""A plan, a semivalue, and the mean share of the other cases in the subsets that it averages over."""
+"""A plan, its rows, a semivalue, and the mean share of the other cases in the subsets that it averages over."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -191,11 +192,11 @@ def test_standard_errors_are_those_of_a_simulation(kind):
     Monte Carlo part, and on all value cases by both parts. The mean of z is 0 and that of its square 1, each within
     six standard errors: 1/sqrt(60 * 24) and sqrt(2 / (60 * 24)), half as much again, for what cases of a set share.
     """
-    random, (plan_of, method, share) = np.random.default_rng(1), KINDS[kind]
+    random, (plan_of, rows, method, share) = np.random.default_rng(1), KINDS[kind]
     of_rows, of_all = [], []
     for seed in range(60):
         worths, gains, pairs, utility = system(random, 12)
-        found = method(estimated(plan_of(jax.random.key(seed), 36, 300, range(24, 36)), utility))
+        found = method(estimated(plan_of(jax.random.key(seed), 36, rows, range(24, 36)), utility))
         in_pairs = pairs.sum(1) * (share - 0.5)
         estimate, *truths = found.estimate, gains.mean(0) + in_pairs, worths + in_pairs
         if kind != "banzhaf":  # a constant is what the smallest subsets have
