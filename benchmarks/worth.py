@@ -1,9 +1,9 @@
 """Which cases are mislabelled? Every number of `stats.worth` on data with flipped labels, beside pyDVL and OpenDataVal:
 area under the ROC curve and time, with the same data, kind of learner and number of trainings.
 
-    python benchmarks/worth.py [--quick] [--pydvl PYTHON] [--opendataval PYTHON]
+    python benchmarks/worth.py [breast_cancer digits diabetes] [--quick] [--pydvl PYTHON] [--opendataval PYTHON]
 
-prints a table and writes it to benchmarks/results/worth.txt, with figures. The two options name interpreters that have
+prints a page for each data set and writes it to benchmarks/results/worth_NAME.txt, with figures. The two options name interpreters that have
 these packages; without them the peers are left out, which the page says. --quick takes few trainings and writes
 nothing.
 """
@@ -28,6 +28,7 @@ from jaxgen.stats import worth
 
 HIDDEN, STEPS, RATE, PENALTY = 20, 200, 0.01, 0.1
 FLIPPED, SMALLEST, MORE = 0.1, 20, 5000
+DATA = ["breast_cancer", "digits", "diabetes"]
 
 
 class Problem(NamedTuple):
@@ -145,10 +146,10 @@ def ours(of, kind, trainings, figures):
         note = noise or f"score {values.score.mean():.2f}"
         lines.append(line(f"jaxgen {name}", rows, used + statistic, area(sign * estimate, of.wrong), note))
         if figures is not None and name == "Banzhaf":
-            figures[f"{of.name}_{kind}"] = plot.case_worths(values, marked=np.flatnonzero(of.wrong).tolist())
+            figures[kind] = plot.case_worths(values, marked=np.flatnonzero(of.wrong).tolist())
     if figures is not None and (of.name, kind) == ("digits", "network"):
         labels = [str(digit) for digit in of.data.y.argmax(1)]
-        figures["digits_influence"] = plot.influence_map(worth.influence(losses), labels=labels)
+        figures["influence"] = plot.influence_map(worth.influence(losses), labels=labels)
     return [f"  (the first call of assess, with its compilation, took {first:.1f} s)", *lines]
 
 
@@ -191,45 +192,42 @@ def peers(of, kind, trainings, interpreters):
     return lines, versions
 
 
+def page(name, trainings, interpreters, quick):
+    """The text of one data set, and its figures."""
+    watch, figures = Watch(), None if quick else {}
+    of = problem(name, *((40, 40) if quick else (150, 150)))
+    value, lines, versions = of.data.n - of.train, [], []
+    for kind in ("linear", "network"):
+        found = ours(of, kind, trainings, figures)
+        compared = kind == "network" or name == "breast_cancer"
+        theirs, said = peers(of, kind, trainings, interpreters if compared else {})
+        many = [] if quick else ours(of, kind, MORE, None)
+        spoiled = f"{int(of.wrong.sum())} of {of.train} training cases spoiled, {value} value cases"
+        head = f"  {'':32}{'trainings':>10}{'seconds':>10}{'core s':>10}   AUC"
+        lines += ["", f"{name}, {kind}: {spoiled}", head, *found, *theirs, *many]
+        versions = said or versions
+        watch.look()
+    missing = [package for package in ("pydvl", "opendataval") if package not in interpreters]
+    head = [machine(), watch.line(), f"beside {', '.join(versions)}" if versions else ""]
+    head += [f"not beside {package}, for which no interpreter was named" for package in missing]
+    return "\n".join([*filter(None, head), "", *EXPLAINED, *lines]), figures
+
+
 def main():
     parser = argparse.ArgumentParser(description="Which cases are mislabelled, beside pyDVL and OpenDataVal.")
-    parser.add_argument("--quick", action="store_true", help="few trainings; writes nothing")
+    parser.add_argument("data", nargs="*", default=DATA, help=f"data sets; without any, {', '.join(DATA)}")
+    parser.add_argument("--quick", action="store_true", help="one data set, few trainings; writes nothing")
     parser.add_argument("--pydvl", help="an interpreter that has pyDVL")
     parser.add_argument("--opendataval", help="an interpreter that has OpenDataVal")
     options = parser.parse_args()
     interpreters = {
         name: getattr(options, name) for name in ("pydvl", "opendataval") if getattr(options, name) is not None
     }
-    trainings, figures, watch = (60, None, Watch()) if options.quick else (300, {}, Watch())
-    sizes = (
-        [("breast_cancer", 40, 40)]
-        if options.quick
-        else [(n, 150, 150) for n in ("breast_cancer", "digits", "diabetes")]
-    )
-    lines, versions = [], []
-    for name, train, value in sizes:
-        of = problem(name, train, value)
-        for kind in ("linear", "network"):
-            lines += [
-                "",
-                f"{name}, {kind}: {int(of.wrong.sum())} of {train} training cases spoiled, {value} value cases",
-            ]
-            lines += [f"  {'':32}{'trainings':>10}{'seconds':>10}{'core s':>10}   AUC"]
-            found = ours(of, kind, trainings, figures)
-            compared = kind == "network" or name == "breast_cancer"
-            theirs, said = peers(of, kind, trainings, interpreters if compared else {})
-            many = [] if options.quick else ours(of, kind, MORE, None)
-            lines += found + theirs + many
-            versions = said or versions
-            watch.look()
-            print("\n".join(lines[-len(found + theirs + many) - 2 :]), flush=True)
-    missing = [name for name in ("pydvl", "opendataval") if name not in interpreters]
-    head = [machine(), watch.line(), f"beside {', '.join(versions)}" if versions else ""]
-    head += [f"not beside {name}, for which no interpreter was named" for name in missing]
-    text = "\n".join([*filter(None, head), "", *EXPLAINED, *lines])
-    print("\n".join([*filter(None, head), *EXPLAINED]))
-    if not options.quick:
-        publish("worth.txt", text, figures)
+    for name in options.data[: 1 if options.quick else None]:
+        text, figures = page(name, 60 if options.quick else 300, interpreters, options.quick)
+        print(text, flush=True)
+        if not options.quick:
+            publish(f"worth_{name}.txt", text, figures)
 
 
 EXPLAINED = [
