@@ -3,9 +3,9 @@ area under the ROC curve and time, with the same data, kind of learner and numbe
 
     python benchmarks/worth.py [breast_cancer digits diabetes] [--quick] [--pydvl PYTHON] [--opendataval PYTHON]
 
-prints a page for each data set and writes it to benchmarks/results/worth_NAME.txt, with figures. The two options name interpreters that have
-these packages; without them the peers are left out, which the page says. --quick takes few trainings and writes
-nothing.
+prints a page for each data set and writes it to benchmarks/results/worth_NAME.txt, with figures. The two options name
+interpreters that have these packages; without them the peers are left out, which the page says. --quick takes few
+trainings of one data set and writes nothing.
 """
 
 import argparse
