@@ -13,7 +13,7 @@ import pytest
 import jaxgen
 from jaxgen import algebraic, stats
 from jaxgen.delve import analysis
-from jaxgen.stats import compare, conformal, estimate, interval, metrics, planning
+from jaxgen.stats import compare, conformal, estimate, interval, metrics, planning, worth
 
 ROOT = Path(__file__).parent.parent
 GUIDE = ROOT / "docs" / "which_interval_which_test.md"
@@ -121,6 +121,7 @@ def test_checks_have_one_row_for_every_public_function():
         "metrics": metrics,
         "metrics.roc": metrics.roc,
         "planning": planning,
+        "worth": worth,
         "algebraic": algebraic,
         "delve": analysis,
     }

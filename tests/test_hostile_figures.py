@@ -9,7 +9,7 @@ import pytest
 from hostile import NO_NUMBERS, STRANGERS, refused
 
 from jaxgen import plot, resample
-from jaxgen.stats import compare, conformal, estimate, interval, metrics
+from jaxgen.stats import compare, conformal, estimate, interval, metrics, worth
 from jaxgen.types import Losses, Predicted
 
 pytestmark = pytest.mark.usefixtures("own_messages")
@@ -17,11 +17,11 @@ pytestmark = pytest.mark.usefixtures("own_messages")
 RANDOM = np.random.default_rng(0)
 
 
-def random_losses(learner="a", fraction=0.25, cases=40, scale=1.0):
-    plan = resample.leave_out(jax.random.key(0), cases, fraction, 30)
-    values = scale * (1 + 30 / plan.train_sizes[:, None] + RANDOM.gamma(2.0, size=(30, cases)))
+def random_losses(learner="a", fraction=0.25, cases=40, scale=1.0, plan=None):
+    plan = plan or resample.leave_out(jax.random.key(0), cases, fraction, 30)
+    values = scale * (1 + 30 / plan.train_sizes[:, None] + RANDOM.gamma(2.0, size=plan.shape))
     means = [np.sum(w * values, -1) / w.sum(-1) for w in (plan.test, plan.train)]
-    return Losses(*means, plan, learner, "squared", np.zeros(30, np.uint8), values=values)
+    return Losses(*means, plan, learner, "squared", np.zeros(plan.resamples, np.uint8), values=values)
 
 
 LOSSES = random_losses()
@@ -36,6 +36,8 @@ ONE_SPLIT = resample.leave_out(jax.random.key(0), 40, 0.5, 1)
 PREDICTED = conformal.split(
     Predicted.from_predictions(NUMBERS[0], NUMBERS / 2, NUMBERS, ONE_SPLIT.train, ONE_SPLIT.test)
 )
+WORTHS = worth.out_of_bag(LOSSES)
+INFLUENCES = worth.datamodels(random_losses(plan=resample.half_samples(jax.random.key(0), 40, 40)))
 
 FIGURES = {  # what each draws
     "distribution": (plot.distribution, LOSSES),
@@ -47,9 +49,11 @@ FIGURES = {  # what each draws
     "prediction_intervals": (plot.prediction_intervals, PREDICTED),
     "roc_curves": (plot.roc_curves, CLASSES),
     "precision_recall_curves": (plot.precision_recall_curves, CLASSES),
+    "case_worths": (plot.case_worths, WORTHS),
+    "influence_map": (plot.influence_map, INFLUENCES),
 }
 KINDS = {"losses": LOSSES, "curve": CURVE, "result": RESULT, "pairs": PAIRS, "ranks": RANKS, "predictions": CLASSES}
-KINDS |= {"intervals": PREDICTED}
+KINDS |= {"intervals": PREDICTED, "worths": WORTHS, "influences": INFLUENCES}
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +72,11 @@ def test_other_kinds_are_refused(name):
             refused(lambda: figure(other), TypeError)  # noqa: B023
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name not in ("comparison_matrix", "critical_difference")])
+SINGLE = ("comparison_matrix", "critical_difference", "case_worths", "influence_map")
+"""Figures of one thing, whose second argument is another."""
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name not in SINGLE])
 def test_other_kinds_among_right_ones_are_refused(name):
     figure, own = FIGURES[name]
     for other in (None, [own], (own, own)):
@@ -92,6 +100,9 @@ OPTIONS = [  # figure, option, what else is refused
     ("roc_curves", "false_positive_cost", (0, -1.0, np.inf)),
     ("roc_curves", "false_negative_cost", (0, -1.0, np.inf)),
     ("roc_curves", "prior", (0, 1, -1.0)),
+    ("case_worths", "level", (0, 1, -1.0, 95)),
+    ("influence_map", "level", (0, 1, -1.0, 95)),
+    ("case_worths", "count", (0, -1)),
     ("learning_curve", "to", (0, 5.0, -1.0, np.inf)),
     ("interval_forest", "truth", (np.inf, {RESULT.target: "a"}, {RESULT.target: None}, {3: 1.0})),
 ]

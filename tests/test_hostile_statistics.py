@@ -18,7 +18,7 @@ from hostile import refused
 from test_documents import functions
 
 from jaxgen import loss, resample
-from jaxgen.stats import compare, conformal, estimate, interval, metrics, planning
+from jaxgen.stats import compare, conformal, estimate, interval, metrics, planning, worth
 from jaxgen.stats.metrics import Predictions, roc
 from jaxgen.types import Predicted
 
@@ -41,6 +41,7 @@ SPLITS = resample.leave_out(KEY, N, 0.25, 40)
 ONE_ROW, FULL = resample.leave_out(KEY, N, 0.25, 1), resample.full(N)
 FOLDS, REPEATED, HALVES = resample.k_fold(KEY, N, 6), resample.k_fold(KEY, N, 6, 3), resample.five_by_two(KEY, N)
 GROUPED = resample.k_fold(KEY, N, 4, 2, groups=np.arange(N) // 4)
+BY_SIZE = resample.by_size(KEY, N, 60, 6)
 LOSSES = losses(SPLITS)
 BOOTSTRAP = losses(resample.bootstrap(KEY, N, 40))
 SIZES = [LOSSES, *(losses(resample.leave_out(jax.random.key(seed), N, 0.1 + seed / 4, 40)) for seed in (1, 2))]
@@ -223,9 +224,18 @@ GOOD = {
     "metrics.roc.true_positive_at": (roc.true_positive_at, {"predictions": PREDICTIONS, "false_positive": SHARES}),
     "planning.cases_for_power": (planning.cases_for_power, pair(SPLITS) | {"difference": 0.5}),
     "planning.cases_for_width": (planning.cases_for_width, {"losses": LOSSES, "width": 0.5}),
+    "worth.banzhaf": (worth.banzhaf, {"losses": losses(resample.half_samples(KEY, N, 60, 6))}),
+    "worth.beta_shapley": (worth.beta_shapley, {"losses": losses(BY_SIZE), "alpha": 4.0, "beta": 1.0}),
+    "worth.datamodels": (worth.datamodels, {"losses": losses(resample.half_samples(KEY, N, 60))}),
+    "worth.influence": (worth.influence, {"losses": losses(resample.half_samples(KEY, N, 60))}),
+    "worth.memorisation": (worth.memorisation, {"losses": losses(resample.half_samples(KEY, N, 60))}),
+    "worth.out_of_bag": (worth.out_of_bag, {"losses": LOSSES}),
+    "worth.shapley": (worth.shapley, {"losses": losses(BY_SIZE)}),
 }
 METHODS = {
     "Curve.at": (estimate.inverse_curve(SIZES).at, {"n": 10}),
+    "Worths.limits": (worth.out_of_bag(LOSSES).limits, {"level": 0.9}),
+    "Worths.worst": (worth.out_of_bag(LOSSES).worst, {"count": 3}),
     "DeLong.difference": (roc.delong(PREDICTIONS, PREDICTIONS).difference, {"first": 0, "second": 1}),
     "Ecdf.quantile": (estimate.ecdf(CASES).quantile, {"p": 0.5}),
     "Ecdf.quantile_interval": (estimate.ecdf(CASES).quantile_interval, {"p": 0.5}),
@@ -360,6 +370,12 @@ ACCEPTED = {
     "comparison": {"comparison"},
     "rope": ABOVE_0 | {"0", "2**70", "1e300", "inf"},
     "beta": ABOVE_0,
+    "alpha": ABOVE_0,
+    "empty": ABOVE_0 | {"0", "-1", "1e300", "2**70", "None"},
+    "penalty": ABOVE_0 | {"0", "1e300", "2**70", "None"},
+    "folds": WHOLE,
+    "count": WHOLE,
+    "tested": {"list", "None"},
     "false_positive_cost": ABOVE_0 | {"2**70", "1e300"},
     "false_negative_cost": ABOVE_0 | {"2**70", "1e300"},
     "no_information": ABOVE_0 | {"0", "-1", "1e300", "flag", "array of no axis"},
@@ -414,6 +430,7 @@ def test_every_public_function_is_tried():
         "metrics": metrics,
         "metrics.roc": roc,
         "planning": planning,
+        "worth": worth,
     }
     public = [f"{prefix}.{name}" for prefix, module in modules.items() for name in functions(module)]
     assert sorted(public) == sorted(GOOD)

@@ -10,7 +10,7 @@ from inspect import isfunction, signature
 from pathlib import Path
 
 from jaxgen import algebraic
-from jaxgen.stats import compare, conformal, estimate, interval, metrics
+from jaxgen.stats import compare, conformal, estimate, interval, metrics, worth
 
 ROOT = Path(__file__).parents[1]
 FILES = {path.relative_to(ROOT / "jaxgen").as_posix(): path for path in sorted((ROOT / "jaxgen").rglob("*.py"))}
@@ -222,7 +222,7 @@ def test_options_of_statistics_are_given_by_name_in_one_order():
 
     offered = {
         f"{module.__name__}.{name}": getattr(module, name)
-        for module in (estimate, interval, compare, conformal, metrics, metrics.roc, algebraic)
+        for module in (estimate, interval, compare, conformal, metrics, metrics.roc, worth, algebraic)
         for name in getattr(module, "__all__", dir(module))
         if isfunction(getattr(module, name)) and getattr(module, name).__module__.startswith(module.__name__)
     }

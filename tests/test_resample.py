@@ -6,9 +6,10 @@ from itertools import combinations
 import jax
 import numpy as np
 import pytest
+from hostile import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
 from jaxgen import resample
 from jaxgen.types import Plan
@@ -39,6 +40,11 @@ SCHEMES = {
     "time_blocks of the past": (lambda key: resample.time_blocks(20, folds=4, past_only=True), False),
     "task_instances": (lambda key: resample.task_instances(20, size=3), False),
     "task_instances in common": (lambda key: resample.task_instances(20, size=3, test_cases=7, common=True), False),
+    "half_samples": (lambda key: resample.half_samples(key, 20, resamples=30), True),
+    "half_samples with value": (lambda key: resample.half_samples(key, 20, resamples=30, value=range(12, 20)), True),
+    "half_samples with drawn value": (lambda key: resample.half_samples(key, 20, resamples=30, value=5), True),
+    "by_size": (lambda key: resample.by_size(key, 20, resamples=60, value=range(3)), True),
+    "by_size of a few": (lambda key: resample.by_size(key, 20, resamples=60, value=8, smallest=4), True),
     "full": (lambda key: resample.full(20), False),
     "stack": (
         lambda key: resample.stack([resample.k_fold(key, 20, folds=3), resample.k_fold(OTHER, 20, folds=3)]),
@@ -109,6 +115,73 @@ def test_both_precisions_draw_the_same(name):
     with jax.enable_x64(True):
         wide = SCHEMES[name][0](jax.random.key(0))
     assert same(wide, SCHEMES[name][0](KEY))
+
+
+# half_samples and by_size
+
+
+def test_half_samples_are_independent_coins():
+    """Counts of pairs within six standard errors, and the law of sizes by chi-squared with p above 1e-6."""
+    plan = resample.half_samples(KEY, 12, 20_000, value=range(9, 12))
+    inside = plan.train[:, :9].astype(float)
+    both = inside.T @ inside / len(inside)
+    assert np.abs(both - np.where(np.eye(9), 0.5, 0.25)).max() < 6 * np.sqrt(0.25 / 20_000) + 2**-9
+    counts = np.bincount(plan.train_sizes, minlength=10)[1:]
+    law = binom.pmf(np.arange(1, 10), 9, 0.5) / (1 - 2**-9)
+    assert chi2.sf(np.sum((counts - 20_000 * law) ** 2 / (20_000 * law)), 8) > 1e-6
+    assert (plan.test == np.r_[np.zeros(9), np.ones(3)]).all()
+    assert not plan.train[:, 9:].any()
+
+
+def test_half_samples_without_value_cases_test_what_they_lack():
+    plan = resample.half_samples(KEY, 3, 500)  # so few cases that an eighth of the draws have nothing to test
+    assert (plan.test == 1 - plan.train).all()
+    assert len(np.unique(plan.train, axis=0)) == 6
+
+
+def test_sizes_follow_their_law_and_subsets_of_a_size_are_alike():
+    plan = resample.by_size(KEY, 30, 4000, value=10)
+    value = np.flatnonzero(plan.test[0])
+    assert len(value) == 10
+    assert (plan.test == plan.test[0]).all()
+    rows = np.bincount(plan.train_sizes, minlength=21)[1:]
+    assert rows.sum() == 4000
+    assert rows[-1] == 2
+    size = np.arange(1, 20)
+    wanted = 1 / np.sqrt(size * (20 - size))
+    assert np.abs(rows[:-1] - 2 - (4000 - 40) * wanted / wanted.sum()).max() <= 1  # rounding to whole rows
+    cases = np.flatnonzero(plan.train.any(0))
+    for small in (1, 10, 19):
+        counts = plan.train[plan.train_sizes == small][:, cases].sum(0)
+        share = small / 20
+        variance = rows[small - 1] * share * (1 - share) * 20 / 19  # of draws without replacement
+        assert chi2.sf(np.sum((counts - rows[small - 1] * share) ** 2) / variance, 19) > 1e-6
+    assert plan.train_sizes[:100].std() > 3  # in random order
+
+
+def test_the_fewest_rows_of_every_size():
+    plan = resample.by_size(KEY, 20, 18, value=range(10), smallest=2)
+    assert sorted(plan.train_sizes) == sorted([*range(2, 11), *range(2, 11)])
+    with pytest.raises(ValueError, match=r"at least 18, got 17; give two for each size from 2 to 10"):
+        resample.by_size(KEY, 20, 17, value=range(10), smallest=2)
+
+
+def test_scattered_value_cases_are_counted_in_the_scheme():
+    plan = resample.half_samples(KEY, 20, 5, value=[3, 1, 7])
+    assert plan.scheme == "resample.half_samples(jax.random.key(0), 20, resamples=5, value=<3 cases>)"
+    assert np.flatnonzero(plan.test[0]).tolist() == [1, 3, 7]
+
+
+@pytest.mark.parametrize(
+    "value", [0, 19, -1, True, 2.5, "abc", [], [1, 1], [20], [-1], [0.5], [[1], [1, 2]], range(19)]
+)
+def test_value_cases_that_are_none_are_refused(value, own_messages):
+    refused(lambda: resample.by_size(KEY, 20, 100, value), ValueError)
+    refused(lambda: resample.half_samples(KEY, 20, 100, value), ValueError)
+
+
+def test_sizes_need_value_cases(own_messages):
+    refused(lambda: resample.by_size(KEY, 20, 100, None), ValueError)
 
 
 # leave_out

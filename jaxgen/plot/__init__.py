@@ -6,12 +6,15 @@ from jaxgen.plot.curves import learning_curve, standard_error_floor
 from jaxgen.plot.distributions import COLOURS, distribution
 from jaxgen.plot.intervals import interval_forest
 from jaxgen.plot.predictions import prediction_intervals
+from jaxgen.plot.worth import case_worths, influence_map
 
 __all__ = [
     "COLOURS",
+    "case_worths",
     "comparison_matrix",
     "critical_difference",
     "distribution",
+    "influence_map",
     "interval_forest",
     "learning_curve",
     "precision_recall_curves",

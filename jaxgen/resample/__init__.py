@@ -3,13 +3,16 @@
 from jaxgen.resample.designs import paired_halves, task_instances
 from jaxgen.resample.folds import five_by_two, k_fold, leave_one_out, nested_pairs, time_blocks
 from jaxgen.resample.splits import balanced, bootstrap, from_weights, full, leave_out, stack
+from jaxgen.resample.subsets import by_size, half_samples
 
 __all__ = [
     "balanced",
     "bootstrap",
+    "by_size",
     "five_by_two",
     "from_weights",
     "full",
+    "half_samples",
     "k_fold",
     "leave_one_out",
     "leave_out",
