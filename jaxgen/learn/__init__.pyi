@@ -6,7 +6,7 @@ from .network import L1, L2, MLP, Conjugate, Descent, Objective, Optax, PerTask,
 from .promises import check
 from .ridge import Ridge, RidgeFit
 from .text import from_text
-from .wrap import Augmented, EarlyStopped, Ensemble, Normalised, Scaled
+from .wrap import Augmented, EarlyStopped, Ensemble, Normalised, Range, Scaled, Tuned, sample
 
 __all__ = [
     "L1",
@@ -34,13 +34,16 @@ __all__ = [
     "Optax",
     "PerTask",
     "Prior",
+    "Range",
     "Ridge",
     "RidgeFit",
     "Scaled",
     "Sparse",
     "Tied",
+    "Tuned",
     "Width",
     "check",
     "from_text",
     "posterior_draws",
+    "sample",
 ]

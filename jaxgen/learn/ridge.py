@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from jaxgen.learn.linear import orthonormal
+from jaxgen.learn.shrinkage import Shrinkage
 from jaxgen.types import Data, Key, Learner, Plan
 from jaxgen.types.numbers import require, require_flag, require_number, shown
 
@@ -85,28 +85,8 @@ class Ridge(Learner):
         }
 
     def _fit(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> RidgeFit:
-        used, total = (w > 0)[:, None], jnp.sum(w)
-        x, y = jnp.where(used, x, 0), jnp.where(used, y, 0)
-        share = w / total if self.intercept else jnp.zeros_like(w)
-        x_mean, y_mean = share @ x, share @ y
-        root = jnp.sqrt(w)[:, None]
-        target = root * (y - y_mean[None])
-        basis, triangle, _ = orthonormal(root * (x - x_mean[None]))
-        inner, values, right = jnp.linalg.svd(triangle)
-        left = basis @ inner
-        along = left.T @ target
-        weight = jnp.where(used, w[:, None], 1)
-
-        def leave_one_out(ridge):
-            """Mean squared leave-one-out loss, []."""
-            kept = (jnp.square(values) / (jnp.square(values) + ridge))[:, None]
-            own = share[:, None] + jnp.square(left) @ kept
-            residual = (target - left @ (kept * along)) / (1 - own / weight)
-            return jnp.sum(jnp.square(residual)) / total
-
+        shrinkage = Shrinkage.of(x, y, w, self.intercept)
         penalties = jnp.asarray(self.penalties, x.dtype)
-        errors = lax.map(leave_one_out, penalties)
+        errors = lax.map(shrinkage.leave_one_out, penalties)
         best = jnp.argmin(errors)
-        shrunken = (values / (jnp.square(values) + penalties[best]))[:, None]
-        weights = right.T @ (shrunken * along)
-        return RidgeFit(weights, y_mean - x_mean @ weights, penalties[best], errors[best])
+        return RidgeFit(*shrinkage.coefficients(penalties[best]), penalties[best], errors[best])
