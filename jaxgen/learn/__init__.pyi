@@ -3,6 +3,7 @@ from .linear import Freedom, Learner, LeastSquares, LinearFit, Mean
 from .logistic import Logistic, LogisticFit
 from .neighbours import Neighbours, NeighboursFit
 from .network import L1, L2, MLP, Conjugate, Descent, Objective, Optax, PerTask, Sparse, Tied
+from .per_input import RidgePerInput, RidgePerInputFit
 from .promises import check
 from .ridge import Ridge, RidgeFit
 from .text import from_text
@@ -37,6 +38,8 @@ __all__ = [
     "Range",
     "Ridge",
     "RidgeFit",
+    "RidgePerInput",
+    "RidgePerInputFit",
     "Scaled",
     "Sparse",
     "Tied",

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from jaxgen.learn.bases import back_substitute, orthonormal, orthonormal_if_easy
 from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.scale import binary_unit
-from jaxgen.learn.shrinkage import Shrinkage
+from jaxgen.learn.shrinkage import Centred, Shrinkage
 from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Plan
 from jaxgen.types.numbers import require_flag, require_number
 
@@ -111,7 +111,7 @@ class LeastSquares(Learner):
         """The fits for several ridges, every array with a leading axis [S], by one singular value decomposition."""
         with jax.default_matmul_precision("highest"):
             ridges = jnp.asarray(values, x.dtype)
-            shrinkage = Shrinkage.of(x, y, w, self.intercept)
+            shrinkage = Shrinkage.of(Centred.of(x, y, w, self.intercept))
             weights, intercept = jax.vmap(shrinkage.coefficients)(ridges)
             deficient = shrinkage.deficient & (ridges == 0) & (not self.minimum_norm)
         return LinearFit(jnp.where(deficient[:, None, None], jnp.nan, weights), intercept, deficient)

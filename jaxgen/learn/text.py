@@ -13,6 +13,7 @@ from jaxgen.learn.network.conjugate import Conjugate
 from jaxgen.learn.network.descent import Descent, Optax
 from jaxgen.learn.network.nets import MLP, PerTask
 from jaxgen.learn.network.objectives import L1, L2, Objective, Sparse, Tied
+from jaxgen.learn.per_input import RidgePerInput
 from jaxgen.learn.ridge import Ridge
 from jaxgen.learn.wrap import EarlyStopped, Ensemble
 from jaxgen.learn.wrap.normalised import Normalised
@@ -28,7 +29,7 @@ _SHORT = {
     "network": "Normalised(base=Descent())",
 }
 
-_SINGLE = (LeastSquares, Ridge, Logistic, Mean, Neighbours, Descent, Conjugate, Bayes)
+_SINGLE = (LeastSquares, Ridge, RidgePerInput, Logistic, Mean, Neighbours, Descent, Conjugate, Bayes)
 _LEARNERS = (*_SINGLE, Normalised, Scaled, EarlyStopped, Ensemble, Tuned)
 
 _PARTS = (MLP, PerTask, Objective, Optax, L1, L2, Sparse, Tied, Prior, Width)

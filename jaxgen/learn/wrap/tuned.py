@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from jaxgen.learn.linear import LeastSquares
-from jaxgen.learn.shrinkage import Shrinkage
+from jaxgen.learn.shrinkage import ERRORS, Centred, Shrinkage
 from jaxgen.learn.wrap.candidates import differences, listed, plain_grid
 from jaxgen.learn.wrap.validation import check_loss, columns, divided, error_unit, in_folds, random_order
 from jaxgen.learn.wrap.ways import Read, Together, Way, ways_of
@@ -22,7 +22,6 @@ from jaxgen.types.checks import check_predictions, check_targets
 from jaxgen.types.numbers import require, require_one_of, shown
 from jaxgen.types.predictive import Mixture
 
-_CLOSED = ("gcv", "leave_one_out")
 _RULES = ("best", "one_standard_error")
 _LOSSES = {"probabilities": cross_entropy, "scores": hinge}
 
@@ -42,10 +41,11 @@ class TunedFit(NamedTuple):
 
 
 class _Judged(NamedTuple):
-    """Criteria [C] of the learners, and the standard error of each [C]."""
+    """Criteria [C] of the learners and the standard error of each [C], in a unit []: squares of 1e-30 would be 0."""
 
     criteria: Float[Array, " C"]
     errors: Float[Array, " C"]
+    unit: Float[Array, ""]
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,7 +84,7 @@ class Tuned(Wrapper):
       simplest: for this rule, at which end of the list the simplest learner is, "first" or "last".
     Raises:
       TypeError: what should be a learner is none, or the grid is no mapping.
-      ValueError: fewer than two learners, one twice, or a setting that there is not.
+      ValueError: fewer than two learners, one twice, a setting that there is not, or a rule that needs one setting.
     """
 
     grid: Any = ()
@@ -97,6 +97,11 @@ class Tuned(Wrapper):
         super().__post_init__()
         object.__setattr__(self, "grid", plain_grid(self.grid))
         listed(self.base, self.grid)
+        if self.rule == "one_standard_error" and len(self.grid) > 1:
+            raise ValueError(
+                f"expected one setting for the rule {self.rule!r}, got {', '.join(name for name, _ in self.grid)}; "
+                "list the learners from the simplest in a tuple"
+            )
 
     @property
     def candidates(self) -> tuple[Any, ...]:
@@ -174,9 +179,10 @@ class Tuned(Wrapper):
         """
         used = jnp.sum(w > 0, dtype=jnp.int32)
         portions = in_folds(len(w), used, self._folds)
-        fold = jnp.searchsorted(portions.begin, jnp.arange(len(w), dtype=jnp.int32), side="right") - 1
+        place = jnp.arange(len(w), dtype=jnp.int32)
+        fold = jnp.searchsorted(portions.begin, place, side="right").astype(jnp.int32) - 1
         order = random_order(jax.random.split(key, 3)[0], w)
-        return jnp.zeros(len(w), jnp.int32).at[order].set(jnp.where(jnp.arange(len(w)) < used, fold, -1))
+        return jnp.zeros(len(w), jnp.int32).at[order].set(jnp.where(place < used, fold, -1))
 
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> TunedFit:
         """The learner with the least criterion, trained on all cases."""
@@ -190,7 +196,7 @@ class Tuned(Wrapper):
             judged = self._by_folds(ways, random_order(order_key, w), folds_key, x, y, w)
         choice = self._chosen(judged)
         fits = tuple(way.fit(_place(way, choice), fit_key, x, y, w) for way in ways)
-        return TunedFit(fits, choice, judged.criteria)
+        return TunedFit(fits, choice, judged.criteria * judged.unit)
 
     def predict(self, params: TunedFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Predictions of the chosen learner, in the units of y."""
@@ -299,19 +305,18 @@ class Tuned(Wrapper):
         criteria = jnp.sum(totals, axis=0) / jnp.sum(sizes)
         away = jnp.where(sizes > 0, totals / jnp.where(sizes > 0, sizes, 1) - criteria[None], 0)
         variance = jnp.sum(sizes * jnp.square(away), axis=0) / jnp.sum(sizes) / (self._folds - 1)
-        scale = unit ** (about(self.validation).degree or 0)
-        return _Judged(criteria * scale, jnp.sqrt(variance) * scale)
+        return _Judged(criteria, jnp.sqrt(variance), unit ** (about(self.validation).degree or 0))
 
     def _in_closed_form(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> _Judged:
         """The criterion of every ridge; the standard errors are not known."""
         with jax.default_matmul_precision("highest"):
             first: Any = self.candidates[0]
-            shrinkage = Shrinkage.of(x, y, w, first.intercept)
+            shrinkage = Shrinkage.of(Centred.of(x, y, w, first.intercept))
             ridges = jnp.asarray([each.ridge for each in self.candidates], x.dtype)
-            criteria = jax.vmap(shrinkage.gcv if self.by == "gcv" else shrinkage.leave_one_out)(ridges)
+            criteria = jax.vmap(lambda ridge: shrinkage.error(str(self.by), ridge))(ridges)
             failed = shrinkage.deficient & (ridges == 0) & (not first.minimum_norm)
         criteria = jnp.where(jnp.isfinite(criteria) & ~failed, criteria, jnp.inf)
-        return _Judged(criteria, jnp.full_like(criteria, jnp.nan))
+        return _Judged(criteria, jnp.full_like(criteria, jnp.nan), jnp.ones((), x.dtype))
 
     def _chosen(self, judged: _Judged) -> Int[Array, ""]:
         """The number of the learner to take."""
@@ -320,7 +325,7 @@ class Tuned(Wrapper):
             return best
         near = judged.criteria <= judged.criteria[best] + judged.errors[best]
         first = jnp.argmax(near) if self.simplest == "first" else len(near) - 1 - jnp.argmax(near[::-1])
-        return jnp.where(jnp.any(near), first, best).astype(jnp.int32)
+        return jnp.where(jnp.any(near), first.astype(jnp.int32), best)
 
     def _reads(self, params: TunedFit) -> list[Read]:
         """The learners with their parameters, one of which is the chosen one."""
@@ -340,7 +345,7 @@ class Tuned(Wrapper):
 
     def _check_settings(self) -> None:
         if isinstance(self.by, str):
-            require_one_of("by of Tuned", self.by, _CLOSED)
+            require_one_of("by of Tuned", self.by, tuple(ERRORS))
         else:
             require("the folds of Tuned", self.by, 2, advice="or choose by 'gcv' or 'leave_one_out'")
         require_one_of("the rule of Tuned", self.rule, _RULES)
@@ -355,11 +360,6 @@ class Tuned(Wrapper):
             raise ValueError(
                 f"expected simplest='first' or simplest='last' for the rule {self.rule!r}, got {shown(self.simplest)}; "
                 "say at which end of the list the simplest learner is"
-            )
-        if len(self.grid) > 1:
-            raise ValueError(
-                f"expected one setting for the rule {self.rule!r}, got {', '.join(name for name, _ in self.grid)}; "
-                "list the learners from the simplest in a tuple"
             )
 
     def _check_kinds(self, data: Data) -> None:
@@ -386,7 +386,7 @@ class Tuned(Wrapper):
 
 def _place(way: Way, choice: Int[Array, ""]) -> Int[Array, ""]:
     """The place of the chosen learner among those of a way; any where it is not among them."""
-    return jnp.argmax(jnp.asarray(way.numbers, jnp.int32) == choice)
+    return jnp.argmax(jnp.asarray(way.numbers, jnp.int32) == choice).astype(jnp.int32)
 
 
 def _alike(found: list[Any]) -> bool:
