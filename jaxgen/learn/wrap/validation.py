@@ -64,9 +64,10 @@ def columns(table: Float[Array, "m c"], inputs: int) -> tuple[Array, Array, Arra
 
 def random_order(key: Key, w: Float[Array, " n"]) -> Int[Array, " n"]:
     """The cases of positive weight in random order, then the others, [n]; absent cases change nothing in the order of
-    those in use.
+    those in use, nor does the precision.
     """
-    draws = jax.random.bits(key, (len(w),))[jnp.cumsum(w > 0) - 1] >> 1  # draw i is a function of the key and i only
+    draws = jax.random.bits(key, (len(w),), jnp.uint32)  # draw i is a function of the key and i only
+    draws = draws[jnp.cumsum(w > 0) - 1] >> 1
     return jnp.argsort(jnp.where(w > 0, draws, jnp.full_like(draws, jnp.iinfo(draws.dtype).max)))
 
 
