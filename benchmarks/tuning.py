@@ -1,6 +1,6 @@
 """Tuning, honestly: what it hides to tune outside of the resampling, and whether a ridge for each input pays.
 
-    python benchmarks/tuning.py             # some ten minutes; the results say how long it took
+    python benchmarks/tuning.py             # some minutes; the results say how many
     python benchmarks/tuning.py --quick     # a minute; writes nothing
 
 prints the tables and writes them, with figures, to benchmarks/results/. Only public names of jaxgen are used.
@@ -387,7 +387,7 @@ def main():
     quick = parser.parse_args().quick
     matplotlib.use("Agg")
     begun, watch = time.perf_counter(), Watch()
-    sets, repeats = (8, 1) if quick else (300, 10)
+    sets, repeats = (8, 1) if quick else (200, 5)
     sizes, counts = ((40, 200), (2,)) if quick else ((25, 50, 100, 200, 400), (2, 5, 20))
     chosen = settings(sets)
     text, figures = [], {}
@@ -402,8 +402,8 @@ def main():
     add(show_diabetes(repeats))
     watch.look()
     add([*show_time(repeats), watch.line()])
-    found = pays(min(sets, 200), sizes, counts)
-    add(show_pays(found, min(sets, 200)))
+    found = pays(min(sets, 150), sizes, counts)
+    add(show_pays(found, min(sets, 150)))
     figures["per_input"] = pays_figure(found)
     add(show_irrelevant(repeats))
     if not quick:
