@@ -70,7 +70,9 @@ SEARCHES = {
 }
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize(
+    "name", ["ridge", "normalised", "neighbours", pytest.param("logistic", marks=pytest.mark.slow)]
+)
 def test_choice_and_predictions_are_those_of_scikit_learns_grid_search(name):
     """On the same folds of equal size. Ways with shared work, one program, and one by one are all among them; the
     limits are those of scikit-learn's solver of logistic regression, and rounding.
@@ -91,7 +93,7 @@ def test_choice_and_predictions_are_those_of_scikit_learns_grid_search(name):
     np.testing.assert_allclose(predictions[:, 0], want, rtol=exact, atol=exact)
 
 
-@pytest.mark.parametrize("folds", [2, 5, 7])
+@pytest.mark.parametrize("folds", [pytest.param(2, marks=pytest.mark.slow), 5, pytest.param(7, marks=pytest.mark.slow)])
 def test_criteria_are_those_of_a_loop_over_folds(folds):
     """With weights 0, 1 and 2 and folds of unequal size: a case of weight 2 is left out with its copy and counts
     twice; NaN in absent cases. The standard error is glmnet's, which weighs folds by their size.
@@ -172,6 +174,7 @@ def test_a_shared_fit_is_that_of_each_value(learner, setting, values):
             np.testing.assert_allclose(got, train(one, x, y, w)[1], rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("learner", "kinds"),
     [
@@ -195,8 +198,8 @@ def test_all_ways_give_the_same(learner, kinds, monkeypatch):
     np.testing.assert_allclose(got, want, rtol=1e-9)
     assert info["criterion"] == np.min(info["criteria"])
     monkeypatch.setattr(ways.Traced, "runs", lambda *_: False)
-    jax.clear_caches()
-    _, alone, _, told = trained(learner)
+    with jax.enable_x64(True):
+        _, alone, _, told = jax.jit(partial(train.__wrapped__, learner))(x, y, w)
     np.testing.assert_allclose(alone, got, rtol=1e-9)
     np.testing.assert_allclose(told["criteria"], info["criteria"], rtol=1e-9)
 
@@ -242,10 +245,16 @@ class Own:
 def test_learners_of_ones_own_are_tuned_and_checked():
     losses = assess(KEY, Tuned(Own(), {"share": (0.01, 0.5, 1.0)}), NUMBERS, PLAN)
     np.testing.assert_array_equal(losses.info["chosen_share"], 1.0)
+
+
+@pytest.mark.slow
+def test_a_tuned_learner_keeps_all_promises():
+    """But those on the order of the cases, where folds are drawn by place."""
     assert learn.check(Tuned(LeastSquares(), {"ridge": GRID}, by="gcv")) == tuple(promises._CHECKS)
     assert len(learn.check(Tuned(LeastSquares(), {"ridge": GRID}, by=3), skip=("order", "twice"))) == 7
 
 
+@pytest.mark.slow
 def test_predictive_distributions_are_those_of_the_chosen():
     net = learn.EarlyStopped(NET, folds=2)
     losses = assess(KEY, Tuned(net, {"base.rate": (0.01, 0.3)}, by=2), NUMBERS, PLAN, loss.log_score)
