@@ -38,7 +38,7 @@ LEARNERS = [
     learn.LeastSquares(ridge=3.0),
     learn.LeastSquares(minimum_norm=True),
     learn.Ridge((0.1, 1.0, 10.0)),
-    learn.RidgePerInput(penalties=(1.0,), steps=5),
+    learn.RidgePerInput(penalties=(1.0,), steps=3, rate=0.01),
     learn.Tuned(learn.LeastSquares(), {"ridge": (1.0, 1e4)}, by="gcv"),
     learn.Mean(),
     NEIGHBOURS,

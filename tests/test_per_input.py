@@ -72,7 +72,8 @@ def test_the_gradient_is_that_of_differences(by):
         step = 1e-3 * jnp.eye(4)
         at = jax.jit(jax.vmap(error))
         differences = [at(place[None] + times * step) - at(place[None] - times * step) for times in (1, 2)]
-        want = (8 * differences[0] - differences[1]) / 12e-3
+        want = np.asarray(8 * differences[0] - differences[1]) / 12e-3
+        got, value = np.asarray(got), float(value)
     assert np.abs(got).max() > 1e-3 * value
     np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-8 * value)
 

@@ -51,7 +51,7 @@ def orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Arra
 
 @jax.jit
 def back_substitute(triangle: Float[Array, "p p"], b: Float[Array, "p *K"]) -> Float[Array, "p *K"]:
-    """Solves triangle @ z = b for an upper triangle."""
+    """Solves triangle @ z = b for an upper triangle [p, p] and b [p, *K]."""
     p = len(triangle)
 
     def solve(step, z):

@@ -116,7 +116,7 @@ class RidgePerInput(Learner):
         return jnp.matmul(x, params.weights, precision="highest") + params.intercept[None]
 
     def diagnose(self, params: RidgePerInputFit) -> dict[str, Float[Array, "..."]]:
-        """Weights [D, K], intercept [K], the ridges of the inputs [D], and the errors at the start and at the end [2]."""
+        """Weights [D, K], intercept [K], ridges of the inputs [D], and the errors at the start and at the end [2]."""
         return {
             "weights": params.weights,
             "intercept": params.intercept,
