@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hostile import refused
+from scripts import quick
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.neighbors import KNeighborsRegressor
@@ -412,3 +413,15 @@ def test_samples():
 )
 def test_samples_that_there_are_not(call, message, own_messages):
     assert re.search(message, refused(call))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_benchmark_of_tuning_runs_and_finds_optimism():
+    """The least of 100 means is far below the risk on pure noise, tuning inside is not: limits of half of what is found
+    with 8 data sets, whose standard errors are 6 and 10 %.
+    """
+    text = quick("tuning.py")
+    row = re.search(r"noise only, the best of 100 single inputs +100 .*? ([-+][\d.]+) ± .*? ([-+][\d.]+) ±", text)
+    assert float(row.group(1)) < -16 < float(row.group(2))
+    assert "A ridge for each input" in text

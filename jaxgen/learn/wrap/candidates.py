@@ -125,9 +125,12 @@ def _values(name: str, values: Any) -> tuple[Any, ...]:
 
 
 def _refuse_twice(what: str, values: tuple[Any, ...]) -> None:
-    for place, value in enumerate(values):
-        if value in values[:place]:
+    """ValueError if one of some values, which can be hashed as settings and learners can, comes twice."""
+    seen = set()
+    for value in values:
+        if value in seen:
             raise ValueError(f"expected {what} once, got {shown(value)} twice; leave one of them out")
+        seen.add(value)
 
 
 def expanded(base: Any, grid: tuple[tuple[str, tuple[Any, ...]], ...]) -> tuple[Any, ...]:
