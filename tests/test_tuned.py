@@ -179,13 +179,13 @@ def test_a_shared_fit_is_that_of_each_value(learner, setting, values):
 @pytest.mark.parametrize(
     ("learner", "kinds"),
     [
-        (Tuned(NET, {"rate": (0.02, 0.2, 1)}, by=2), [ways.Traced]),
+        (Tuned(NET, {"rate": (0.02, 0.2, 1.0)}, by=2), [ways.Traced]),
         (Tuned(NET, {"rate": (0.02, 0.2), "network.hidden": ((2,), (3,))}, by=2), [ways.Traced, ways.Traced]),
         (Tuned((NET, learn.Mean(), LeastSquares()), by=2), [ways.Apart] * 3),
     ],
     ids=["one program", "two shapes", "three kinds"],
 )
-def test_all_ways_give_the_same(learner, kinds, monkeypatch):
+def test_all_ways_give_the_same(learner, kinds, monkeypatch, own_messages):
     """One program for all numbers, or each by itself: rounding of 20 iterations. The chosen learner is trained on all
     cases with the last of three keys.
     """
@@ -372,8 +372,8 @@ def test_a_tuned_learner_is_a_value():
     )
     assert [each.ridge for each in learner.candidates] == [0.1, 0.1, 1.0, 1.0, 10.0, 10.0]
     assert [each.intercept for each in learner.candidates] == [True, False] * 3
-    nested = Tuned(Normalised(learn.Descent(penalty=(learn.L2(0.1),))), {"base.penalty.0.strength": (0.1, 1)})
-    assert nested.candidates[1].base.penalty == (learn.L2(1),)
+    nested = Tuned(Normalised(learn.Descent(penalty=(learn.L2(0.1),))), {"base.penalty.0.strength": (0.1, 2.0)})
+    assert nested.candidates[1].base.penalty == (learn.L2(2.0),)
 
 
 def test_samples():

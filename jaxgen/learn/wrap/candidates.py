@@ -51,7 +51,8 @@ class Range(Value):
         if isinstance(self.low, int) and isinstance(self.high, int):
             ends = (self.low - 0.5, self.high + 0.5)  # so that the ends are drawn as often as their neighbours
         log = self.scale == "log"
-        number = math.exp(random.uniform(*map(math.log, ends))) if log else random.uniform(*ends)
+        low, high = map(math.log, ends) if log else ends
+        number = math.exp(random.uniform(low, high)) if log else random.uniform(low, high)
         if ends != (self.low, self.high):
             return min(max(round(number), int(self.low)), int(self.high))
         return float(f"{number:.{_DIGITS}g}")
@@ -192,22 +193,22 @@ def with_setting(learner: Any, name: str, value: Any) -> Any:
     word, _, rest = name.partition(".")
     if isinstance(learner, Foreign):
         return replace(learner, own=with_setting(learner.own, name, value))
-    if isinstance(learner, tuple) and word.isdecimal() and int(word) < len(learner):
-        place = int(word)
-        new = with_setting(learner[place], rest, value) if rest else value
-        return (*learner[:place], new, *learner[place + 1 :])
-    names = [field.name for field in fields(learner)] if is_dataclass(learner) else []
+    names = _parts(learner)
     if word not in names:
-        inner = [field for field in names if _has(getattr(learner, field), name)]
+        inner = [part for part in names if name.partition(".")[0] in _parts(setting_of(learner, part))]
         advice = f"write {f'{inner[0]}.{name}'!r}" if inner else f"choose one of {', '.join(names) or 'no fields'}"
         raise ValueError(f"expected a field of {shown(learner)} to tune, got {word!r}; {advice}")
-    new = with_setting(getattr(learner, word), rest, value) if rest else value
+    new = with_setting(setting_of(learner, word), rest, value) if rest else value
+    if isinstance(learner, tuple):
+        return (*learner[: int(word)], new, *learner[int(word) + 1 :])
     return replace(learner, **{word: new})
 
 
-def _has(value: Any, name: str) -> bool:
-    """Whether a value is a dataclass with the first field of a dotted name."""
-    return is_dataclass(value) and name.partition(".")[0] in [field.name for field in fields(value)]
+def _parts(value: Any) -> list[str]:
+    """Names of the settings of a learner or of a part of it, or places in a tuple of such parts."""
+    if type(value) is tuple:
+        return [str(place) for place in range(len(value))] if any(map(is_dataclass, value)) else []
+    return [field.name for field in fields(value)] if is_dataclass(value) and not isinstance(value, type) else []
 
 
 def differences(candidates: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:
@@ -224,14 +225,12 @@ def differences(candidates: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:
     return {name: tuple(setting_of(each, name) for each in candidates) for name in sorted(names)}
 
 
-def _differing(a: Any, b: Any, name: str = "") -> Iterable[str]:
+def _differing(a: Any, b: Any, name: str = "") -> list[str]:
     """Dotted names of the smallest parts in which two values differ; an empty one for the values themselves."""
     if isinstance(a, Foreign) and isinstance(b, Foreign):
         a, b = a.own, b.own
-    if type(a) is type(b) and is_dataclass(a) and not isinstance(a, type):
-        parts = [(field.name, getattr(a, field.name), getattr(b, field.name)) for field in fields(a)]
-    elif type(a) is tuple and type(b) is tuple and len(a) == len(b) and any(map(is_dataclass, a)):
-        parts = [(str(place), *pair) for place, pair in enumerate(zip(a, b, strict=True))]
-    else:
+    words = _parts(a) if type(a) is type(b) and _parts(a) == _parts(b) else []
+    if not words:
         return [] if a == b else [name]
-    return [found for word, *pair in parts for found in _differing(*pair, name=f"{name}.{word}" if name else word)]
+    pairs = [(f"{name}.{word}" if name else word, setting_of(a, word), setting_of(b, word)) for word in words]
+    return [found for inner, *pair in pairs for found in _differing(*pair, name=inner)]

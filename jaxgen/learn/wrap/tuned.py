@@ -61,8 +61,8 @@ class Tuned(Wrapper):
     The folds are those of `EarlyStopped`: the cases in use, in random order, are cut into portions of equal size,
     within one. A case of weight 2 is one case, so that its copies are never on both sides; its loss counts twice.
     Each learner is trained without one fold at a time, all of its fit, normalisation included, and the criterion is
-    its mean loss over the cases that were left out (scikit-learn averages the means of the folds, which differs a little
-    where folds differ in size). All learners have the same folds and the same random keys. The
+    its mean loss over the cases that were left out (scikit-learn averages the means of the folds, which is another
+    number where folds differ in size). All learners have the same folds and the same random keys. The
     first of equals is chosen. A learner that fails in a fold, or whose loss is not finite there, is not chosen. Folds
     are not stratified.
 

@@ -51,7 +51,7 @@ class Shared:
         """Fits to cases [n, D], [n, K], [n], every array with a leading axis of learners."""
         return self.learner.fit_along(self.setting, self.values, key, x, y, w)
 
-    def over(self, function: Callable[[Learner, Params], Any], fits: Params) -> Any:
+    def over(self, function: Callable[[Learner, Params], Any], fits: Any) -> Any:
         """What a function of a learner and its parameters gives for all fits."""
         return jax.vmap(lambda fit: function(self.learner, fit))(fits)
 
@@ -59,7 +59,7 @@ class Shared:
         """The fit to cases [n, D], [n, K], [n] of the learner at a place."""
         return jax.tree.map(lambda a: a[place], self.fits(key, x, y, w))
 
-    def read(self, fit: Params) -> list[Read]:
+    def read(self, fit: Any) -> list[Read]:
         """How to read what `fit` returned."""
         return [Read(self.learner, fit, self.numbers)]
 
@@ -82,7 +82,7 @@ class Traced:
         """Fits to cases [n, D], [n, K], [n], every array with a leading axis of learners."""
         return jax.vmap(lambda values: Together(self._with(values).fit(key, x, y, w), values))(self._values(x))
 
-    def over(self, function: Callable[[Learner, Params], Any], fits: Together) -> Any:
+    def over(self, function: Callable[[Learner, Params], Any], fits: Any) -> Any:
         """What a function of a learner and its parameters gives for all fits."""
         return jax.vmap(lambda one: function(self._with(one.values), one.fit))(fits)
 
@@ -91,7 +91,7 @@ class Traced:
         values = self._values(x)[place]
         return Together(self._with(values).fit(key, x, y, w), values)
 
-    def read(self, fit: Together) -> list[Read]:
+    def read(self, fit: Any) -> list[Read]:
         """How to read what `fit` returned."""
         return [Read(self._with(fit.values), fit.fit, self.numbers)]
 
@@ -137,7 +137,7 @@ class Apart:
         """Fits to cases [n, D], [n, K], [n], one a learner."""
         return tuple(learner.fit(key, x, y, w) for learner in self.learners)
 
-    def over(self, function: Callable[[Learner, Params], Any], fits: tuple[Params, ...]) -> Any:
+    def over(self, function: Callable[[Learner, Params], Any], fits: Any) -> Any:
         """What a function of a learner and its parameters gives for all fits."""
         found = [function(learner, fit) for learner, fit in zip(self.learners, fits, strict=True)]
         return jax.tree.map(lambda *each: jnp.stack(each), *found)
@@ -146,9 +146,10 @@ class Apart:
         """The fits of all to cases [n, D], [n, K], [n]: their parameters may differ in shape."""
         return self.fits(key, x, y, w)
 
-    def read(self, fit: tuple[Params, ...]) -> list[Read]:
+    def read(self, fit: Any) -> list[Read]:
         """How to read what `fit` returned."""
-        return [Read(*each, (number,)) for *each, number in zip(self.learners, fit, self.numbers, strict=True)]
+        each = zip(self.learners, fit, self.numbers, strict=True)
+        return [Read(learner, one, (number,)) for learner, one, number in each]
 
 
 Way = Shared | Traced | Apart
