@@ -52,7 +52,7 @@ def trained(learner, x=X, y=Y, w=None):
 
 def folds_of(learner, w):
     with jax.enable_x64(True):
-        return np.asarray(learner.folds(KEY, jnp.asarray(w)))
+        return np.asarray(learner.folds(KEY, jnp.asarray(w, float)))
 
 
 SEARCHES = {
@@ -72,7 +72,7 @@ SEARCHES = {
 
 
 @pytest.mark.parametrize(
-    "name", ["ridge", "normalised", "neighbours", pytest.param("logistic", marks=pytest.mark.slow)]
+    "name", [pytest.param(name, marks=[] if name == "normalised" else pytest.mark.slow) for name in SEARCHES]
 )
 def test_choice_and_predictions_are_those_of_scikit_learns_grid_search(name):
     """On the same folds of equal size. Ways with shared work, one program, and one by one are all among them; the
@@ -158,7 +158,7 @@ ALONG = [
     (LeastSquares(), "ridge", (0.0, 2.0, 30.0)),
     (LeastSquares(intercept=False), "ridge", (2.0, 0.5)),
     (Normalised(LeastSquares()), "base.ridge", (0.0, 2.0)),
-    (Normalised(NET), "base.steps", (20, 3, 7)),
+    pytest.param(Normalised(NET), "base.steps", (20, 3, 7), marks=pytest.mark.slow),
 ]
 
 
@@ -205,14 +205,15 @@ def test_all_ways_give_the_same(learner, kinds, monkeypatch, own_messages):
     np.testing.assert_allclose(told["criteria"], info["criteria"], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_what_fails_in_a_fold_is_not_chosen():
     """Two equal inputs: without a ridge the weights are not determined. Where nothing works the row fails."""
-    x = np.column_stack([X, X[:, 0]])
-    data = Data(x, Y, tuple("abcd"))
-    both = assess(KEY, Tuned(LeastSquares(), {"ridge": (0.0, 5.0)}), data, PLAN)
-    assert not both.failed.any()
-    assert both.info["choice"].tolist() == [1] * 4
-    assert np.isinf(both.info["criteria"][:, 0]).all()
+    data = Data(np.column_stack([X, X[:, 0]]), Y, tuple("abcd"))
+    for by in (2, "gcv", "leave_one_out"):
+        both = assess(KEY, Tuned(LeastSquares(), {"ridge": (0.0, 5.0)}, by=by), data, PLAN)
+        assert not both.failed.any()
+        assert both.info["choice"].tolist() == [1] * 4
+        assert np.isinf(both.info["criteria"][:, 0]).all()
     none = assess(KEY, Tuned((LeastSquares(), LeastSquares(intercept=False)), by=2), data, PLAN)
     assert none.failed.all()
     with pytest.raises(ValueError, match="every learner to choose from failed in a fold of its training cases"):
@@ -243,6 +244,7 @@ class Own:
         return jnp.broadcast_to(params[None], (len(x), len(params)))
 
 
+@pytest.mark.slow
 def test_learners_of_ones_own_are_tuned_and_checked():
     losses = assess(KEY, Tuned(Own(), {"share": (0.01, 0.5, 1.0)}), NUMBERS, PLAN)
     np.testing.assert_array_equal(losses.info["chosen_share"], 1.0)
@@ -361,7 +363,7 @@ def test_wrong_uses_are_refused_in_one_sentence(case, own_messages):
     assert re.search(message, sentence)
 
 
-def test_a_tuned_learner_is_a_value():
+def test_a_tuned_learner_is_a_value(own_messages):
     learner = Tuned(LeastSquares(), {"ridge": np.logspace(-1, 1, 3), "intercept": [True, False]}, by=np.int64(3))
     assert repr(learner) == (
         "Tuned(base=LeastSquares(), grid=(('ridge', (0.1, 1.0, 10.0)), ('intercept', (True, False))), by=3)"

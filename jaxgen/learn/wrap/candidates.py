@@ -33,8 +33,8 @@ class Range(Value):
       ValueError: the ends are no finite numbers in order, or not above 0 for "log".
     """
 
-    low: float = 0.0
-    high: float = 1.0
+    low: float | int = 0.01
+    high: float | int = 100.0
     scale: str = "log"
 
     def __post_init__(self) -> None:
