@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+from kept_parts import kept_part
 from quiet import Watch, publish
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, cross_val_score
@@ -384,34 +385,48 @@ def show_irrelevant(repeats):
     return lines
 
 
+def figures_of(rows, found):
+    return {"optimism": optimism_figure(rows), "per_input": pays_figure(found)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few data sets; nothing is written")
-    quick = parser.parse_args().quick
+    parser.add_argument("--resume", action="store_true", help="take the parts that an earlier run has finished")
+    parser.add_argument("--stop", action="store_true", help="after the first part that is computed anew")
+    options = parser.parse_args()
     matplotlib.use("Agg")
-    begun, watch = time.perf_counter(), Watch()
-    sets, repeats = (8, 1) if quick else (150, 5)
-    sizes, counts = ((100,), (2,)) if quick else ((25, 50, 100, 200, 400), (2, 5, 20))
-    chosen = settings(sets)
-    text, figures = [], {}
-
-    def add(lines):
-        text.extend([*lines, ""])
-        print("\n".join(lines), flush=True)
-
-    rows = [optimism(setting) for setting in (chosen[3:4] if quick else chosen)]
-    add(show_optimism(rows, sets))
-    figures["optimism"] = optimism_figure(rows)
-    add(show_diabetes(repeats))
-    watch.look()
-    add([*show_time(repeats), watch.line()])
-    found = pays(min(sets, 100), sizes, counts)
-    add(show_pays(found, min(sets, 100)))
-    figures["per_input"] = pays_figure(found)
-    if not quick:
-        add(show_irrelevant(repeats))
-        took = f"{(time.perf_counter() - begun) / 60:.1f} minutes, compilation included; seeds stand in the script"
-        publish("tuning.txt", "\n".join([machine(), took, "", *text]).rstrip(), figures)
+    sets, repeats = (8, 1) if options.quick else (100, 5)
+    sizes, counts = ((100,), (2,)) if options.quick else ((25, 50, 100, 200, 400), (2, 5, 20))
+    chosen, watch = settings(sets), Watch()
+    parts = {
+        "optimism": lambda: [optimism(setting) for setting in (chosen[3:4] if options.quick else chosen)],
+        "diabetes": lambda: show_diabetes(repeats),
+        "time": lambda: [*show_time(repeats), watch.line()],
+        "pays": lambda: pays(sets, sizes, counts),
+        "irrelevant": lambda: show_irrelevant(repeats),
+    }
+    if options.quick:
+        parts = {name: compute for name, compute in parts.items() if name != "irrelevant"}
+    found, minutes = {}, 0.0
+    for name, compute in parts.items():
+        begun = time.perf_counter()
+        found[name], took = kept_part(f"tuning {name} {sets}", compute, options.resume)
+        minutes += took
+        if options.stop and time.perf_counter() - begun > 1:
+            return
+    text = [
+        *[*show_optimism(found["optimism"], sets), ""],
+        *[*found["diabetes"], ""],
+        *[*found["time"], ""],
+        *[*show_pays(found["pays"], sets), ""],
+        *found.get("irrelevant", []),
+    ]
+    print("\n".join(text))
+    figures = figures_of(found["optimism"], found["pays"])
+    if not options.quick:
+        took = f"{minutes:.1f} minutes, compilation included; seeds stand in the script"
+        publish("tuning.txt", "\n".join([machine(), took, "", *text]), figures)
 
 
 if __name__ == "__main__":
