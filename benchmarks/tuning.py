@@ -9,6 +9,7 @@ prints the tables and writes them, with figures, to benchmarks/results/. Only pu
 import argparse
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -158,7 +159,7 @@ def optimism(setting):
 
 def show_optimism(rows, sets):
     lines = [
-        "1. Tuned outside and inside",
+        "Tuned outside and inside",
         f"{sets} data sets each; the risk is that of the model tuned and trained on all n cases, on cases that nothing "
         "has seen. Naive:",
         "all candidates by ten folds, and the least of their means reported. Nested: `Tuned` in ten folds. Bias in "
@@ -218,7 +219,7 @@ def show_diabetes(repeats):
     counts = np.bincount(nested.info["choice"], minlength=len(RIDGES))
     chosen = ", ".join(f"{RIDGES[i]:.3g}: {counts[i]}" for i in np.flatnonzero(counts))
     return [
-        f"2. The 442 patients, {len(RIDGES)} ridges, ten folds {repeats} times",
+        f"The 442 patients, {len(RIDGES)} ridges, ten folds {repeats} times",
         f"tuned inside by 5 folds {nested.g.mean():.1f}, by the one-standard-error rule {simple.g.mean():.1f}; the rows' "
         f"own criteria {nested.info['criterion'].mean():.1f}",
         f"ridges chosen by the rows: {chosen}",
@@ -260,7 +261,7 @@ def show_time(repeats):
         same.append(f"{error:.6g} and {losses.g[row]:.6g}")
     fits = len(outer) * (5 * len(RIDGES) + 1)
     return [
-        f"3. Time: {len(outer)} random splits that leave 47 patients out, 5 inner folds of equal size, {len(RIDGES)} "
+        f"Time: {len(outer)} random splits that leave 47 patients out, 5 inner folds of equal size, {len(RIDGES)} "
         f"ridges, {fits} fits, inputs standardised",
         f"jaxgen {seconds['jaxgen']:.2f} s ({first:.1f} s the first time); scikit-learn, GridSearchCV in "
         f"cross_val_score, one process, {seconds['scikit-learn']:.1f} s: "
@@ -317,7 +318,7 @@ def pays(sets, sizes, counts):
 
 def show_pays(rows, sets):
     lines = [
-        "4. A ridge for each input (`RidgePerInput`, leave-one-out, 50 steps) against the best common one (`Ridge`)",
+        "A ridge for each input (`RidgePerInput`, leave-one-out, 50 steps) against the best common one (`Ridge`)",
         f"20 inputs, signal and noise of equal variance, {sets} independent data sets each; risk above the noise, in "
         "units of the noise; of least",
         "squares the median. The difference has its standard error (data sets are independent). Last: the mean "
@@ -370,7 +371,7 @@ def show_irrelevant(repeats):
     noise = np.random.default_rng(8).standard_normal((data.n, 40))
     wide = jg.Data(np.hstack([data.x, noise]), data.y, (*data.names, *(f"noise{i}" for i in range(40))))
     lines = [
-        f"5. The patients, and with 40 inputs of noise: per input minus common, ten folds {repeats} times, corrected t"
+        f"The patients, and with 40 inputs of noise: per input minus common, ten folds {repeats} times, corrected t"
     ]
     for name, cases in (("10 inputs", data), ("50 inputs", wide)):
         plan = resample.k_fold(jax.random.key(2), cases.n, folds=FOLDS, repeats=repeats)
@@ -388,6 +389,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few data sets; nothing is written")
     parser.add_argument("--resume", action="store_true", help="take the parts that an earlier run has finished")
+    parser.add_argument("--only", action="append", metavar="PART", help="optimism, pays, diabetes, time or irrelevant")
     options = parser.parse_args()
     matplotlib.use("Agg")
     sets, repeats = (8, 1) if options.quick else (100, 2)
@@ -402,21 +404,18 @@ def main():
     }
     found, minutes = {}, 0.0
     for name, compute in parts.items():
+        if options.only and name not in options.only:
+            continue
         found[name], took = kept_part(f"tuning {name} {sets}", compute, options.resume)
         minutes += took
         print(f"{name}: {took:.1f} minutes", flush=True)
-    tables = (
-        show_optimism(found["optimism"], sets),
-        found["diabetes"],
-        found["time"],
-        show_pays(found["pays"], sets),
-        found["irrelevant"],
-    )
-    text = "\n\n".join("\n".join(lines) for lines in tables if lines)
+    shown = {"optimism": partial(show_optimism, sets=sets), "pays": partial(show_pays, sets=sets)}
+    text = "\n\n".join("\n".join(shown.get(name, list)(part)) for name, part in found.items() if part)
     print(text)
     if not options.quick:
         took = f"{minutes:.1f} minutes, compilation included; seeds stand in the script"
-        figures = {"optimism": optimism_figure(found["optimism"]), "per_input": pays_figure(found["pays"])}
+        drawn = {"optimism": optimism_figure, "pays": pays_figure}
+        figures = {name: draw(found[name]) for name, draw in drawn.items() if name in found}
         publish("tuning.txt", f"{machine()}\n{took}\n\n{text}", figures)
 
 
