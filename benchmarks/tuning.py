@@ -159,7 +159,7 @@ def optimism(setting):
 
 def show_optimism(rows, sets):
     lines = [
-        "Tuned outside and inside",
+        "1. Tuned outside and inside",
         f"{sets} data sets each; the risk is that of the model tuned and trained on all n cases, on cases that nothing "
         "has seen. Naive:",
         "all candidates by ten folds, and the least of their means reported. Nested: `Tuned` in ten folds. Bias in "
@@ -219,7 +219,7 @@ def show_diabetes(repeats):
     counts = np.bincount(nested.info["choice"], minlength=len(RIDGES))
     chosen = ", ".join(f"{RIDGES[i]:.3g}: {counts[i]}" for i in np.flatnonzero(counts))
     return [
-        f"The 442 patients, {len(RIDGES)} ridges, ten folds {repeats} times",
+        f"2. The 442 patients, {len(RIDGES)} ridges, ten folds {repeats} times",
         f"tuned inside by 5 folds {nested.g.mean():.1f}, by the one-standard-error rule {simple.g.mean():.1f}; the rows' "
         f"own criteria {nested.info['criterion'].mean():.1f}",
         f"ridges chosen by the rows: {chosen}",
@@ -261,7 +261,7 @@ def show_time(repeats):
         same.append(f"{error:.6g} and {losses.g[row]:.6g}")
     fits = len(outer) * (5 * len(RIDGES) + 1)
     return [
-        f"Time: {len(outer)} random splits that leave 47 patients out, 5 inner folds of equal size, {len(RIDGES)} "
+        f"3. Time: {len(outer)} random splits that leave 47 patients out, 5 inner folds of equal size, {len(RIDGES)} "
         f"ridges, {fits} fits, inputs standardised",
         f"jaxgen {seconds['jaxgen']:.2f} s ({first:.1f} s the first time); scikit-learn, GridSearchCV in "
         f"cross_val_score, one process, {seconds['scikit-learn']:.1f} s: "
@@ -318,7 +318,7 @@ def pays(sets, sizes, counts):
 
 def show_pays(rows, sets):
     lines = [
-        "A ridge for each input (`RidgePerInput`, leave-one-out, 50 steps) against the best common one (`Ridge`)",
+        "4. A ridge for each input (`RidgePerInput`, leave-one-out, 50 steps) against the best common one (`Ridge`)",
         f"20 inputs, signal and noise of equal variance, {sets} independent data sets each; risk above the noise, in "
         "units of the noise; of least",
         "squares the median. The difference has its standard error (data sets are independent). Last: the mean "
@@ -371,7 +371,7 @@ def show_irrelevant(repeats):
     noise = np.random.default_rng(8).standard_normal((data.n, 40))
     wide = jg.Data(np.hstack([data.x, noise]), data.y, (*data.names, *(f"noise{i}" for i in range(40))))
     lines = [
-        f"The patients, and with 40 inputs of noise: per input minus common, ten folds {repeats} times, corrected t"
+        f"5. The patients, and with 40 inputs of noise: per input minus common, ten folds {repeats} times, corrected t"
     ]
     for name, cases in (("10 inputs", data), ("50 inputs", wide)):
         plan = resample.k_fold(jax.random.key(2), cases.n, folds=FOLDS, repeats=repeats)
@@ -409,8 +409,9 @@ def main():
         found[name], took = kept_part(f"tuning {name} {sets}", compute, options.resume)
         minutes += took
         print(f"{name}: {took:.1f} minutes", flush=True)
+    order = ("optimism", "diabetes", "time", "pays", "irrelevant")
     shown = {"optimism": partial(show_optimism, sets=sets), "pays": partial(show_pays, sets=sets)}
-    text = "\n\n".join("\n".join(shown.get(name, list)(part)) for name, part in found.items() if part)
+    text = "\n\n".join("\n".join(shown.get(name, list)(part)) for name in order if (part := found.get(name)))
     print(text)
     if not options.quick:
         took = f"{minutes:.1f} minutes, compilation included; seeds stand in the script"
