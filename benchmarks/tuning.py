@@ -220,8 +220,8 @@ def show_diabetes(repeats):
     chosen = ", ".join(f"{RIDGES[i]:.3g}: {counts[i]}" for i in np.flatnonzero(counts))
     return [
         f"2. The 442 patients, {len(RIDGES)} ridges, ten folds {repeats} times",
-        f"tuned inside by 5 folds {nested.g.mean():.1f}, by the one-standard-error rule {simple.g.mean():.1f}; the rows' "
-        f"own criteria {nested.info['criterion'].mean():.1f}",
+        f"tuned inside by 5 folds {nested.g.mean():.1f}, by the one-standard-error rule {simple.g.mean():.1f}; the "
+        f"rows' own criteria {nested.info['criterion'].mean():.1f}",
         f"ridges chosen by the rows: {chosen}",
         f"one-standard-error rule minus the best, corrected t: {told(compare.corrected_t(nested, simple))}",
     ]
@@ -360,7 +360,7 @@ def pays_figure(rows):
     axes.xaxis.set_major_formatter("{x:.0f}")
     axes.minorticks_off()
     axes.set_title("Does a ridge for each input pay?", fontsize=11)
-    axes.legend(frameon=False, title="inputs that count")
+    axes.legend(frameon=False, title="inputs that count", loc="center left")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 
@@ -380,7 +380,8 @@ def show_irrelevant(repeats):
             for learner in (learn.Ridge(), learn.RidgePerInput())
         )
         lines.append(
-            f"{name}: common {common.g.mean():.1f}, per input {own.g.mean():.1f}; {compare.corrected_t(own, common)}"
+            f"{name}: common {common.g.mean():.1f}, per input {own.g.mean():.1f}; "
+            f"{told(compare.corrected_t(common, own))}"
         )
     return lines
 
