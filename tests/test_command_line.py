@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jaxgen import resample, store
+from jaxgen import learn, resample, store
 from jaxgen.cli import assess as command
 from jaxgen.cli.parser import main
 from jaxgen.types import Plan
@@ -144,6 +144,21 @@ def test_a_file_of_ones_own(csv, folder, capsys):
     np.testing.assert_array_equal(again.values, losses.values)
     first, second = (json.loads((folder / out / "manifest.json").read_text()) for out in ("results/first", "second"))
     assert first == second
+
+
+def test_a_tuned_learner_as_the_help_prints_it(folder, csv, capsys):
+    """Its text is read, and each row says what it chose."""
+    with pytest.raises(SystemExit):
+        main(["assess", "--help"])
+    text = re.search(r'--learner "(Tuned.*)"', capsys.readouterr().out).group(1)
+    tuned = text.replace("by=5", "by='gcv'")
+    assert tuned != text
+    words = ["prices.csv", "--target", "price", "--learner", "mean", "--learner", tuned, "--out", "out", *FEW]
+    assert main(["assess", *words]) == 0
+    losses = store.open(folder / "out" / "2").losses()
+    assert losses.learner == repr(learn.from_text(tuned))
+    assert set(losses.info["chosen_ridge"].tolist()) <= {0.1, 1.0, 10.0}
+    assert losses.info["criteria"].shape == (12, 3)
 
 
 def test_the_training_does_not_draw_from_the_key_of_the_splits(csv, monkeypatch):

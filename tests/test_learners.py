@@ -31,21 +31,25 @@ NETWORKS = [
     ),
 ]
 NEIGHBOURS = learn.Normalised(learn.Neighbours())
+PER_INPUT = learn.RidgePerInput(penalties=(1.0,), steps=3, rate=0.01)
+TUNED = learn.Tuned(learn.LeastSquares(), {"ridge": (1.0, 1e4)}, by=3)
 LEARNERS = [
     learn.LeastSquares(),
     learn.LeastSquares(intercept=False),
     learn.LeastSquares(ridge=3.0),
     learn.LeastSquares(minimum_norm=True),
     learn.Ridge((0.1, 1.0, 10.0)),
+    PER_INPUT,
     learn.Mean(),
     NEIGHBOURS,
     *NETWORKS,
+    TUNED,
 ]
-ORDERLESS = LEARNERS[:-1]
-"""The random numbers of the last are those of the places of the cases in use, so that their order matters, and a case
-of weight 2 is still one case to split off.
+ORDERLESS = LEARNERS[:-2]
+"""The random numbers of the last two are those of the places of the cases in use, so that their order matters, and a
+case of weight 2 is still one case to split off.
 """
-LONG = [NEIGHBOURS, *NETWORKS]
+LONG = [PER_INPUT, NEIGHBOURS, *NETWORKS, TUNED]
 """Those that take long to compile."""
 KEY = jax.random.key(0)
 LANES = 12

@@ -20,6 +20,8 @@ _EPILOG = """examples:
       the interval that covers best: nested cross-validation
   jaxgen assess --learner linear --learner network
       a linear model against networks of 20 hidden units
+  jaxgen assess --learner "Tuned(LeastSquares(), {'ridge': (0.1, 1.0, 10.0)}, by=5)"
+      a ridge chosen inside each training set, by five folds of it
   jaxgen assess --learner network --resamples 100000 --out long
       a long run: stopped or killed, the same command goes on with what is not in the folder `long` yet
 

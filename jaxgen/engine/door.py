@@ -117,7 +117,9 @@ def _check_sentences(learner: Learner) -> None:
 
 
 def _is_ours(learner: Any) -> bool:
-    """Whether a learner, and every learner that it holds, is of this package."""
+    """Whether a learner, and every learner that it holds, is of this package; of a tuple, every one in it."""
+    if isinstance(learner, tuple):
+        return all(map(_is_ours, learner))
     if not type(learner).__module__.startswith("jaxgen.") or type(learner).__name__ == "Foreign":
         return False
     return all(_is_ours(getattr(learner, field.name)) for field in fields(learner) if field.name == "base")

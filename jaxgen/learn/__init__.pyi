@@ -3,10 +3,11 @@ from .linear import Freedom, Learner, LeastSquares, LinearFit, Mean
 from .logistic import Logistic, LogisticFit
 from .neighbours import Neighbours, NeighboursFit
 from .network import L1, L2, MLP, Conjugate, Descent, Objective, Optax, PerTask, Sparse, Tied
+from .per_input import RidgePerInput, RidgePerInputFit
 from .promises import check
 from .ridge import Ridge, RidgeFit
 from .text import from_text
-from .wrap import Augmented, EarlyStopped, Ensemble, Normalised, Scaled
+from .wrap import Augmented, EarlyStopped, Ensemble, Normalised, Range, Scaled, Tuned, sample
 
 __all__ = [
     "L1",
@@ -34,13 +35,18 @@ __all__ = [
     "Optax",
     "PerTask",
     "Prior",
+    "Range",
     "Ridge",
     "RidgeFit",
+    "RidgePerInput",
+    "RidgePerInputFit",
     "Scaled",
     "Sparse",
     "Tied",
+    "Tuned",
     "Width",
     "check",
     "from_text",
     "posterior_draws",
+    "sample",
 ]

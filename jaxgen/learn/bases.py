@@ -1,10 +1,64 @@
-"""Orthonormal bases by products of matrices, for linear models of many cases."""
+"""Orthonormal bases for linear models: column by column, or by products of matrices where there are many cases."""
 
+from typing import NamedTuple
+
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from jaxgen.learn.newton import Factor, cholesky
+
+_MANY_COLUMNS = 32
+"""Beyond so many columns LAPACK makes the basis."""
+
+
+class _Basis(NamedTuple):
+    """Gram-Schmidt after some columns: the orthonormal vectors so far [p, n], and the triangle [p, p]."""
+
+    vectors: Float[Array, "p n"]
+    triangle: Float[Array, "p p"]
+
+
+@jax.jit
+def orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Array, "p p"], Bool[Array, ""]]:
+    """Orthonormal basis [n, p] and triangle [p, p] with a = basis @ triangle, and whether a is rank-deficient to
+    working precision [].
+
+    Classical Gram-Schmidt with every column orthogonalised twice, which keeps the basis orthonormal to rounding
+    (Giraud et al. 2005, "The loss of orthogonality in the Gram-Schmidt orthogonalization process"). Written out because
+    LAPACK called for batches of small matrices is no faster and cannot be run from several threads (see `assess`).
+    """
+    n, p = a.shape
+    if p > _MANY_COLUMNS:
+        basis, triangle = jnp.linalg.qr(jnp.pad(a, ((0, max(0, p - n)), (0, 0))))
+        return basis[:n], triangle, _dependent(a, jnp.diagonal(triangle))
+    columns = a.T
+
+    def add(k, state: _Basis) -> _Basis:
+        first = state.vectors @ columns[k]
+        rest = columns[k] - first @ state.vectors
+        second = state.vectors @ rest
+        rest = rest - second @ state.vectors
+        length = jnp.sqrt(jnp.sum(jnp.square(rest)))
+        vector = rest / jnp.where(length > 0, length, 1)
+        triangle = state.triangle.at[:, k].set(first + second).at[k, k].set(length)
+        return _Basis(state.vectors.at[k].set(vector), triangle)
+
+    vectors, triangle = lax.fori_loop(0, p, add, _Basis(jnp.zeros_like(columns), jnp.zeros((p, p), a.dtype)))
+    return vectors.T, triangle, _dependent(a, jnp.diagonal(triangle))
+
+
+@jax.jit
+def back_substitute(triangle: Float[Array, "p p"], b: Float[Array, "p *K"]) -> Float[Array, "p *K"]:
+    """Solves triangle @ z = b for an upper triangle [p, p] and b [p, *K]."""
+    p = len(triangle)
+
+    def solve(step, z):
+        k = p - 1 - step
+        return z.at[k].set((b[k] - jnp.tensordot(triangle[k], z, 1)) / triangle[k, k])
+
+    return lax.fori_loop(0, p, solve, jnp.zeros_like(b))
 
 
 def orthonormal_if_easy(
@@ -29,3 +83,10 @@ def orthonormal_if_easy(
 def _inverse_root(gram: Float[Array, "p p"]) -> Factor:
     """Cholesky's factor of a matrix, with the inverse of its transpose."""
     return cholesky(gram, jnp.eye(len(gram), dtype=gram.dtype))
+
+
+def _dependent(a: Float[Array, "n p"], lengths: Float[Array, " p"]) -> Bool[Array, ""]:
+    """Whether a column of `a` has nothing left, but rounding, outside the span of those before it."""
+    size = jnp.sqrt(jnp.sum(jnp.square(a), axis=0))
+    rounding = 8 * len(a) ** 0.5 * float(jnp.finfo(a.dtype).eps)
+    return jnp.any(jnp.abs(lengths) <= rounding * size)

@@ -9,9 +9,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.learn.bases import orthonormal_if_easy
+from jaxgen.learn.bases import back_substitute, orthonormal, orthonormal_if_easy
 from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.scale import binary_unit
+from jaxgen.learn.shrinkage import Centred, Shrinkage
 from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Plan
 from jaxgen.types.numbers import require_flag, require_number
 
@@ -36,13 +37,6 @@ class _Refined(NamedTuple):
 
     solution: Float[Array, "p K R"]
     correction: Float[Array, "p K R"]
-
-
-class _Basis(NamedTuple):
-    """Gram-Schmidt after some columns: the orthonormal vectors so far [p, n], and the triangle [p, p]."""
-
-    vectors: Float[Array, "p n"]
-    triangle: Float[Array, "p p"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,6 +94,27 @@ class LeastSquares(Learner):
         x, y = jnp.where(used, x, 0), jnp.where(used, y, 0)
         with jax.default_matmul_precision("highest"):
             return self._least_norm(x, y, w) if self.minimum_norm and not self.ridge else self._full_rank(x, y, w)
+
+    def shares_along(self, setting: str) -> bool:
+        """Of the ridge: one decomposition of the training cases serves all."""
+        return setting == "ridge"
+
+    def fit_along(
+        self,
+        setting: str,
+        values: tuple[float, ...],
+        key: Key,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+    ) -> LinearFit:
+        """The fits for several ridges, every array with a leading axis [S], by one singular value decomposition."""
+        with jax.default_matmul_precision("highest"):
+            ridges = jnp.asarray(values, x.dtype)
+            shrinkage = Shrinkage.of(Centred.of(x, y, w, self.intercept))
+            weights, intercept = jax.vmap(shrinkage.coefficients)(ridges)
+            deficient = shrinkage.deficient & (ridges == 0) & (not self.minimum_norm)
+        return LinearFit(jnp.where(deficient[:, None, None], jnp.nan, weights), intercept, deficient)
 
     def fit_rows(
         self,
@@ -205,7 +220,7 @@ class LeastSquares(Learner):
         root = jnp.sqrt(w)[:, None]
         design, scale = self._design(x)
         basis, triangle, deficient = orthonormal(jnp.concatenate([root * design, self._penalty(scale)]))
-        coefficients = _back_substitute(triangle, basis[: len(x)].T @ (root * y)) / scale[:, None]
+        coefficients = back_substitute(triangle, basis[: len(x)].T @ (root * y)) / scale[:, None]
         return self._split(jnp.where(deficient, jnp.nan, coefficients), deficient)
 
     def _least_norm(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LinearFit:
@@ -248,35 +263,6 @@ class Mean(Learner):
 Solve = Callable[[Float[Array, "p K R"]], Float[Array, "p K R"]]
 
 
-@jax.jit
-def orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Array, "p p"], Bool[Array, ""]]:
-    """Orthonormal basis [n, p] and triangle [p, p] with a = basis @ triangle, and whether a is rank-deficient to
-    working precision [].
-
-    Classical Gram-Schmidt with every column orthogonalised twice, which keeps the basis orthonormal to rounding
-    (Giraud et al. 2005, "The loss of orthogonality in the Gram-Schmidt orthogonalization process"). Written out because
-    LAPACK called for batches of small matrices is no faster and cannot be run from several threads (see `assess`).
-    """
-    n, p = a.shape
-    if p > 2 * _UNROLL:
-        basis, triangle = jnp.linalg.qr(jnp.pad(a, ((0, max(0, p - n)), (0, 0))))
-        return basis[:n], triangle, _dependent(a, jnp.diagonal(triangle))
-    columns = a.T
-
-    def add(k, state: _Basis) -> _Basis:
-        first = state.vectors @ columns[k]
-        rest = columns[k] - first @ state.vectors
-        second = state.vectors @ rest
-        rest = rest - second @ state.vectors
-        length = jnp.sqrt(jnp.sum(jnp.square(rest)))
-        vector = rest / jnp.where(length > 0, length, 1)
-        triangle = state.triangle.at[:, k].set(first + second).at[k, k].set(length)
-        return _Basis(state.vectors.at[k].set(vector), triangle)
-
-    vectors, triangle = lax.fori_loop(0, p, add, _Basis(jnp.zeros_like(columns), jnp.zeros((p, p), a.dtype)))
-    return vectors.T, triangle, _dependent(a, jnp.diagonal(triangle))
-
-
 def _shared_basis(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Array, "p p"], Bool[Array, ""]]:
     """Orthonormal basis of a, the matrix with basis = a @ transform, and whether a is rank-deficient.
 
@@ -286,31 +272,12 @@ def _shared_basis(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Ar
 
     def carefully() -> tuple[Array, Array, Array]:
         basis, triangle, deficient = orthonormal(a)
-        return basis, _back_substitute(triangle, jnp.eye(len(triangle), dtype=a.dtype)), deficient
+        return basis, back_substitute(triangle, jnp.eye(len(triangle), dtype=a.dtype)), deficient
 
     if a.size < _MUCH:
         return carefully()
     vectors, transform, ill = orthonormal_if_easy(a.T)
     return lax.cond(in_any_row(ill), carefully, lambda: (vectors.T, transform, jnp.zeros((), bool)))
-
-
-def _dependent(a: Float[Array, "n p"], lengths: Float[Array, " p"]) -> Bool[Array, ""]:
-    """Whether a column of `a` has nothing left, but rounding, outside the span of those before it."""
-    size = jnp.sqrt(jnp.sum(jnp.square(a), axis=0))
-    rounding = 8 * len(a) ** 0.5 * float(jnp.finfo(a.dtype).eps)
-    return jnp.any(jnp.abs(lengths) <= rounding * size)
-
-
-@jax.jit
-def _back_substitute(triangle: Float[Array, "p p"], b: Float[Array, "p *K"]) -> Float[Array, "p *K"]:
-    """Solves triangle @ z = b for an upper triangle."""
-    p = len(triangle)
-
-    def solve(step, z):
-        k = p - 1 - step
-        return z.at[k].set((b[k] - jnp.tensordot(triangle[k], z, 1)) / triangle[k, k])
-
-    return lax.fori_loop(0, p, solve, jnp.zeros_like(b))
 
 
 def _eliminated(cases: Float[Array, "n p"], penalty: Float[Array, "s p"], w: Float[Array, "R n"]) -> Solve:

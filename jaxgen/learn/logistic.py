@@ -1,6 +1,5 @@
 """Logistic and softmax regression: linear classifiers that give probabilities."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -168,6 +167,11 @@ class Logistic(Learner):
 
             return jax.vmap(of_row)(w)
 
+    @property
+    def _penalised(self) -> bool:
+        """Whether there is a ridge; one that is traced is above 0, see `Tuned`."""
+        return isinstance(self.ridge, jax.Array) or self.ridge > 0
+
     def _minimum(
         self, basis: "_Basis", y: Float[Array, "n K"], w: Float[Array, " n"], products: Float[Array, "t n"] | None
     ) -> LogisticFit:
@@ -178,7 +182,7 @@ class Logistic(Learner):
         hopeless = basis.deficient | one_sided
         given = basis.cases, basis.penalty, w, products
         problem = TwoClasses(*given, 2 * y[:, 0] - 1) if y.shape[1] == 1 else ManyClasses(*given, y.T)
-        state = minimised(problem, hopeless, self.steps, not self.ridge)
+        state = minimised(problem, hopeless, self.steps, not self._penalised)
         solution = state.point.solution
         trouble = jnp.select([one_sided, basis.deficient], [_ONE_SIDED, _DEPENDENT], state.trouble)
         coefficients = jnp.where(hopeless, jnp.nan, basis.transform @ solution.T)
@@ -243,8 +247,8 @@ class Logistic(Learner):
             design = jnp.concatenate([used.astype(x.dtype)[None], design])
         root = jnp.sqrt(w)
         columns = [root[None] * design]
-        if self.ridge:
-            ridge = jnp.diag(math.sqrt(self.ridge) / scale, -int(self.intercept))
+        if self._penalised:
+            ridge = jnp.diag(jnp.sqrt(jnp.asarray(self.ridge, x.dtype)) / scale, -int(self.intercept))
             columns.append(ridge[: len(design), : len(scale)])
         vectors, transform, deficient = orthonormal(jnp.concatenate(columns, axis=1))
         cases = jnp.where(root[None] > 0, vectors[:, : len(w)] / jnp.where(root > 0, root, 1)[None], 0)

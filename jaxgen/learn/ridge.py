@@ -1,18 +1,18 @@
 """Ridge regression whose penalty is chosen by leave-one-out."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from jaxgen.learn.linear import orthonormal
+from jaxgen.learn.shrinkage import Centred, Shrinkage
 from jaxgen.types import Data, Key, Learner, Plan
 from jaxgen.types.numbers import require, require_flag, require_number, shown
 
-_PENALTIES = tuple(10.0 ** (power / 2) for power in range(-6, 9))
+PENALTIES = tuple(10.0 ** (power / 2) for power in range(-6, 9))
 """Two a decade, from 0.001 to 10,000."""
 
 
@@ -44,7 +44,7 @@ class Ridge(Learner):
       intercept: whether the model has a constant term, which is not penalised.
     """
 
-    penalties: tuple[float, ...] = _PENALTIES
+    penalties: tuple[float, ...] = PENALTIES
     intercept: bool = True
 
     precise: ClassVar[bool] = True
@@ -55,13 +55,7 @@ class Ridge(Learner):
         Raises:
           ValueError: no penalty, one that is no number above 0, a setting of another kind, or nothing to leave out.
         """
-        if not isinstance(self.penalties, tuple) or not self.penalties:
-            raise ValueError(
-                f"expected penalties as a tuple of numbers above 0, got {shown(self.penalties)}; write for example "
-                "penalties=(0.1, 1.0, 10.0)"
-            )
-        for penalty in self.penalties:
-            require_number("every penalty", penalty, above=0, advice="use LeastSquares() for none")
+        check_penalties(self.penalties)
         require_flag("intercept", self.intercept)
         fewest = int(plan.train_sizes.min())
         require("the training cases of every row", fewest, 2, advice=f"{self} leaves one out; train on more cases")
@@ -85,28 +79,19 @@ class Ridge(Learner):
         }
 
     def _fit(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> RidgeFit:
-        used, total = (w > 0)[:, None], jnp.sum(w)
-        x, y = jnp.where(used, x, 0), jnp.where(used, y, 0)
-        share = w / total if self.intercept else jnp.zeros_like(w)
-        x_mean, y_mean = share @ x, share @ y
-        root = jnp.sqrt(w)[:, None]
-        target = root * (y - y_mean[None])
-        basis, triangle, _ = orthonormal(root * (x - x_mean[None]))
-        inner, values, right = jnp.linalg.svd(triangle)
-        left = basis @ inner
-        along = left.T @ target
-        weight = jnp.where(used, w[:, None], 1)
-
-        def leave_one_out(ridge):
-            """Mean squared leave-one-out loss, []."""
-            kept = (jnp.square(values) / (jnp.square(values) + ridge))[:, None]
-            own = share[:, None] + jnp.square(left) @ kept
-            residual = (target - left @ (kept * along)) / (1 - own / weight)
-            return jnp.sum(jnp.square(residual)) / total
-
+        shrinkage = Shrinkage.of(Centred.of(x, y, w, self.intercept))
         penalties = jnp.asarray(self.penalties, x.dtype)
-        errors = lax.map(leave_one_out, penalties)
+        errors = lax.map(lambda ridge: shrinkage.error("leave_one_out", ridge), penalties)
         best = jnp.argmin(errors)
-        shrunken = (values / (jnp.square(values) + penalties[best]))[:, None]
-        weights = right.T @ (shrunken * along)
-        return RidgeFit(weights, y_mean - x_mean @ weights, penalties[best], errors[best])
+        return RidgeFit(*shrinkage.coefficients(penalties[best]), penalties[best], errors[best])
+
+
+def check_penalties(penalties: Any) -> None:
+    """ValueError unless penalties to choose from are numbers above 0."""
+    if not isinstance(penalties, tuple) or not penalties:
+        raise ValueError(
+            f"expected penalties as a tuple of numbers above 0, got {shown(penalties)}; write for example "
+            "penalties=(0.1, 1.0, 10.0)"
+        )
+    for penalty in penalties:
+        require_number("every penalty", penalty, above=0, advice="use LeastSquares() for none")

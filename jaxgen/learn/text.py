@@ -13,10 +13,12 @@ from jaxgen.learn.network.conjugate import Conjugate
 from jaxgen.learn.network.descent import Descent, Optax
 from jaxgen.learn.network.nets import MLP, PerTask
 from jaxgen.learn.network.objectives import L1, L2, Objective, Sparse, Tied
+from jaxgen.learn.per_input import RidgePerInput
 from jaxgen.learn.ridge import Ridge
 from jaxgen.learn.wrap import EarlyStopped, Ensemble
 from jaxgen.learn.wrap.normalised import Normalised
 from jaxgen.learn.wrap.scaled import Scaled
+from jaxgen.learn.wrap.tuned import Tuned
 from jaxgen.types import Learner
 from jaxgen.types.numbers import shown
 
@@ -27,8 +29,8 @@ _SHORT = {
     "network": "Normalised(base=Descent())",
 }
 
-_SINGLE = (LeastSquares, Ridge, Logistic, Mean, Neighbours, Descent, Conjugate, Bayes)
-_LEARNERS = (*_SINGLE, Normalised, Scaled, EarlyStopped, Ensemble)
+_SINGLE = (LeastSquares, Ridge, RidgePerInput, Logistic, Mean, Neighbours, Descent, Conjugate, Bayes)
+_LEARNERS = (*_SINGLE, Normalised, Scaled, EarlyStopped, Ensemble, Tuned)
 
 _PARTS = (MLP, PerTask, Objective, Optax, L1, L2, Sparse, Tied, Prior, Width)
 
@@ -106,6 +108,10 @@ def _value(text: str, node: ast.expr) -> Any:
     """What an argument in the text stands for."""
     if isinstance(node, ast.Tuple):
         return tuple(_value(text, part) for part in node.elts)
+    if isinstance(node, ast.Dict) and None not in node.keys:
+        return {
+            _value(text, key): _value(text, value) for key, value in zip(node.keys, node.values, strict=True) if key
+        }
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "loss":
         if node.attr in _LOSSES:
             return getattr(loss, node.attr)

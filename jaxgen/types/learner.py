@@ -154,6 +154,30 @@ class Learner(Value):
         """
         raise TypeError(f"expected a learner that shares work between rows, got {self}; call fit for every row")
 
+    def shares_along(self, setting: str) -> bool:
+        """Whether there is `fit_along` for a setting: the name of a field, that of a learner inside as "base.ridge"."""
+        return False
+
+    def fit_along(
+        self,
+        setting: str,
+        values: tuple[Any, ...],
+        key: Key,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+    ) -> Params:
+        """The same as `fit` for several values of one setting, where `shares_along` says that there is such a way.
+
+        Args:
+          setting: as for `shares_along`.
+          values: of the setting, S.
+          key, x, y, w: as for `fit`, cases [n, D], [n, K] of weights [n].
+        Returns:
+          Parameters, every array with a leading axis [S]; `predict` reads them whatever the setting is.
+        """
+        raise TypeError(f"expected a learner that shares work between settings, got {self}; call fit for every one")
+
     def failure(self, params: Params) -> Any:
         """0 for a fit that went well, else the number (from 1) of its sentence in `failures`; []."""
         return np.int32(0)
@@ -312,6 +336,14 @@ class Foreign(Learner):
     def fit_rows(self, keys: Array, x: Array, y: Array, w: Array, left_out: int | None) -> Any:
         """Its parameters of rows [R]; see `Learner.fit_rows`."""
         return self.own.fit_rows(keys, x, y, w, left_out)
+
+    def shares_along(self, setting: str) -> bool:
+        """As it says, if it does."""
+        return hasattr(self.own, "fit_along") and bool(self.own.shares_along(setting))
+
+    def fit_along(self, setting: str, values: tuple[Any, ...], key: Key, x: Array, y: Array, w: Array) -> Params:
+        """Its parameters [S] for several values of a setting and cases [n, D], [n, K], [n]."""
+        return self.own.fit_along(setting, values, key, x, y, w)
 
     def failure(self, params: Params) -> Any:
         """As it says, if it does; []."""

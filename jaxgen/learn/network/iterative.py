@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -180,6 +180,24 @@ class Iterative(Learner):
             return state, current(state, interval[1])
 
         return lax.scan(visit, state, _intervals(self.checkpoint_steps))[1]
+
+    def shares_along(self, setting: str) -> bool:
+        """Of the steps: the longest training passes through all others."""
+        return setting == "steps"
+
+    def fit_along(
+        self,
+        setting: str,
+        values: tuple[int, ...],
+        key: Key,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+    ) -> Trained:
+        """The networks after several numbers of steps, every array with a leading axis [S], saved by one training."""
+        saves = tuple(sorted(set(values)))
+        saved = replace(self, steps=saves[-1], checkpoints=saves).path(key, x, y, w)
+        return jax.tree.map(lambda a: a[np.searchsorted(saves, values)], saved)
 
     def watched(
         self,

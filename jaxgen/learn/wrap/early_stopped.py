@@ -9,11 +9,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
-from jaxgen.learn.scale import binary_unit
+from jaxgen.learn.wrap.validation import (
+    Portions,
+    check_loss,
+    columns,
+    divided,
+    error_unit,
+    in_folds,
+    random_order,
+)
 from jaxgen.learn.wrap.wrapper import Wrapper
 from jaxgen.loss import about, squared
 from jaxgen.types import Data, Freedom, Key, Loss, Params, Plan
-from jaxgen.types.numbers import first_line, require, require_flag, require_number, shown
+from jaxgen.types.numbers import require, require_flag, require_number, shown
 from jaxgen.types.predictive import Mixture
 
 
@@ -25,21 +33,6 @@ class Stopped(NamedTuple):
     members: Params
     iteration: Int[Array, "*S M"]
     errors: Float[Array, "*S M checkpoints"]
-
-
-class _Portions(NamedTuple):
-    """The portions [M] of the cases in use that validate, in a random order of the cases.
-
-    Attributes:
-      begin, size: of each portion.
-      most_left, most_out: the most cases that are left to learn from, and that validate, whatever the number of cases
-        in use: the sizes of arrays, which cannot depend on the weights.
-    """
-
-    begin: Int[Array, " M"]
-    size: Int[Array, " M"]
-    most_left: int
-    most_out: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,14 +111,14 @@ class EarlyStopped(Wrapper):
     ) -> Stopped:
         """The members from start parameters with a leading axis [M]; a refit begins from those of the first."""
         order_key, refit_key, *member_keys = jax.random.split(key, 2 + self._splits)
-        order = _random_order(order_key, w) if order is None else order
+        order = random_order(order_key, w) if order is None else order
         portions = self._portions(len(w), jnp.sum(w > 0, dtype=jnp.int32))
-        unit = self._error_unit(y, w)
+        unit = error_unit(self.loss, y, w)
 
         def member(key, begin, size, start):
-            left, validating = _divided(portions, begin, size, order, jnp.concatenate([x, y, w[:, None]], axis=1))
-            learning = _columns(left, x.shape[1])
-            x_out, y_out, weight = _columns(validating, x.shape[1])
+            left, validating = divided(portions, begin, size, order, jnp.concatenate([x, y, w[:, None]], axis=1))
+            learning = columns(left, x.shape[1])
+            x_out, y_out, weight = columns(validating, x.shape[1])
 
             def error(params, iteration):
                 predictions = self.inside.predict(params, x_out)
@@ -190,7 +183,7 @@ class EarlyStopped(Wrapper):
                 "use Descent or Conjugate, also inside Normalised or Augmented"
             )
         self._check_settings()
-        self._check_loss(data.y.shape[-1])
+        check_loss("EarlyStopped", self.loss, data.y.shape[-1])
         fewest, needed = int(plan.train_cases.min()), self.folds if self.share is None else 2
         if fewest < needed:
             raise ValueError(
@@ -212,44 +205,19 @@ class EarlyStopped(Wrapper):
         require_number("the stretch of EarlyStopped", self.stretch, least=1, advice="leave it out for 1")
         require_flag("refit", self.refit)
 
-    def _check_loss(self, outputs: int) -> None:
-        """Refuses a loss that does not give a number for each case."""
-        expected = f"expected the loss of EarlyStopped as a function of y [n, {outputs}] and predictions [n, {outputs}]"
-        if not callable(self.loss):
-            raise ValueError(f"{expected}, got {shown(self.loss)}; give one of jaxgen.loss, such as loss.squared")
-        cases = jax.ShapeDtypeStruct((5, outputs), jnp.float32)
-        try:
-            losses = jax.eval_shape(self.loss, cases, cases)
-        except Exception as error:
-            raise ValueError(f"{expected}, got {first_line(error)}; mend the function") from error
-        shapes = jax.tree.map(lambda a: list(a.shape), losses)
-        if shapes != [5]:
-            raise ValueError(
-                f"{expected} that returns [n], the loss of every case, got {shapes} for n = 5; "
-                "sum over the outputs only"
-            )
-
     @property
     def _splits(self) -> int:
         """Different splits, each for one member."""
         return self.folds if self.share is None else 1
 
-    def _error_unit(self, y: Float[Array, "n K"], w: Float[Array, " n"]) -> Float[Array, ""]:
-        """The unit of the targets in which errors are compared: squares of 1e-30 would all be 0."""
-        if not about(self.loss).degree:
-            return jnp.ones((), y.dtype)
-        return binary_unit(jnp.max(jnp.where((w > 0)[:, None], jnp.abs(y), 0)))
-
-    def _portions(self, n: int, used: Int[Array, ""]) -> _Portions:
+    def _portions(self, n: int, used: Int[Array, ""]) -> Portions:
         """The portions of `used` of n cases."""
         if self.share is not None:
             sizes = np.array([_share_of(cases, self.share) for cases in range(n + 1)], np.int32)
             most_left = int(max(np.arange(n + 1) - sizes))
-            return _Portions(jnp.zeros(1, jnp.int32), jnp.asarray(sizes)[used][None], most_left, int(max(sizes)))
-        # Portion q is from floor(q used / folds) to floor((q + 1) used / folds), so sizes differ by one at most.
-        bounds = (jnp.arange(self.folds + 1, dtype=jnp.int32) * used) // self.folds
-        begin, size = bounds[:-1], bounds[1:] - bounds[:-1]
-        return _Portions(begin[: self.members], size[: self.members], n - n // self.folds, math.ceil(n / self.folds))
+            return Portions(jnp.zeros(1, jnp.int32), jnp.asarray(sizes)[used][None], most_left, int(max(sizes)))
+        portions = in_folds(n, used, self.folds)
+        return portions._replace(begin=portions.begin[: self.members], size=portions.size[: self.members])
 
     def _trained_to(
         self,
@@ -272,38 +240,3 @@ class EarlyStopped(Wrapper):
 def _share_of(cases: int, share: float) -> int:
     """A share of some cases, rounded up (but for the rounding of the product), at least one and not all."""
     return min(max(math.ceil(share * cases - 1e-9), 1), max(cases - 1, 1))
-
-
-def _divided(
-    portions: _Portions,
-    begin: Int[Array, ""],
-    size: Int[Array, ""],
-    order: Int[Array, " n"],
-    table: Float[Array, "n c"],
-) -> tuple[Float[Array, "l c"], Float[Array, "v c"]]:
-    """The rows of a table of cases that are left without one portion, and those of the portion.
-
-    Portions depend on the weights and shapes must not, so both get rows enough for any weights, and those too many are
-    0, their weight included. Rows are gathered, not masked: a member then works on its share of the cases only.
-    """
-
-    def some(place, wanted):
-        return jnp.where(wanted[:, None], table[order[jnp.minimum(place, len(table) - 1)]], 0)
-
-    used = jnp.sum(table[:, -1] > 0, dtype=jnp.int32)
-    left = jnp.arange(portions.most_left, dtype=jnp.int32)
-    out = jnp.arange(portions.most_out, dtype=jnp.int32)
-    return some(jnp.where(left < begin, left, left + size), left < used - size), some(begin + out, out < size)
-
-
-def _columns(table: Float[Array, "m c"], inputs: int) -> tuple[Array, Array, Array]:
-    """Inputs [m, D], targets [m, K] and weights [m] of a table of cases."""
-    return table[:, :inputs], table[:, inputs:-1], table[:, -1]
-
-
-def _random_order(key: Key, w: Float[Array, " n"]) -> Int[Array, " n"]:
-    """The cases of positive weight in random order, then the others; absent cases change nothing in the order of those
-    in use.
-    """
-    draws = jax.random.bits(key, (len(w),))[jnp.cumsum(w > 0) - 1] >> 1  # draw i is a function of the key and i only
-    return jnp.argsort(jnp.where(w > 0, draws, jnp.full_like(draws, jnp.iinfo(draws.dtype).max)))

@@ -160,6 +160,25 @@ class Changing(Wrapper):
         saved = self.inside.path(*cases, start=start)
         return jax.vmap(lambda params: self.outside(own, params))(saved)
 
+    def shares_along(self, setting: str) -> bool:
+        """Of the settings of the learner inside, as "base.ridge", as it says."""
+        holder, _, inner = setting.partition(".")
+        return holder == "base" and self.inside.shares_along(inner)
+
+    def fit_along(
+        self,
+        setting: str,
+        values: tuple[Any, ...],
+        key: Key,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+    ) -> Params:
+        """The fits of the learner inside on the same changed cases, every array with a leading axis [S]."""
+        own, *cases = self.enter(key, x, y, w)
+        fits = self.inside.fit_along(setting.partition(".")[2], values, *cases)
+        return jax.vmap(lambda params: self.outside(own, params))(fits)
+
     def watched(
         self,
         key: Key,

@@ -1,0 +1,108 @@
+"""What ridge regressions of one training set share: its centred cases, and a decomposition for all penalties."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from jaxgen.learn.bases import orthonormal
+
+
+class Centred(NamedTuple):
+    """A weighted training set, centred where the model has an intercept, and its cross-validated errors.
+
+    Attributes:
+      x, y: cases times the root of their weights, [n, D] and [n, K].
+      share: of each case in the mean that was taken off, [n]; 0 without an intercept.
+      weight: of each case, [n]; 1 for those that are absent.
+      total: sum of the weights, [].
+      x_mean, y_mean: what was taken off, [D] and [K].
+    """
+
+    x: Float[Array, "n D"]
+    y: Float[Array, "n K"]
+    share: Float[Array, " n"]
+    weight: Float[Array, " n"]
+    total: Float[Array, ""]
+    x_mean: Float[Array, " D"]
+    y_mean: Float[Array, " K"]
+
+    @classmethod
+    def of(cls, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], intercept: bool) -> "Centred":
+        """Of cases [n, D], [n, K] of weights [n]."""
+        used, total = (w > 0)[:, None], jnp.sum(w)
+        x, y = jnp.where(used, x, 0), jnp.where(used, y, 0)
+        share = w / total if intercept else jnp.zeros_like(w)
+        x_mean, y_mean = share @ x, share @ y
+        root = jnp.sqrt(w)[:, None]
+        weight = jnp.where(w > 0, w, 1)
+        return cls(root * (x - x_mean[None]), root * (y - y_mean[None]), share, weight, total, x_mean, y_mean)
+
+    def intercept(self, weights: Float[Array, "D K"]) -> Float[Array, " K"]:
+        """The intercept [K] that belongs to weights [D, K]."""
+        return self.y_mean - self.x_mean @ weights
+
+    def leave_one_out(self, residual: Float[Array, "n K"], own: Float[Array, " n"]) -> Float[Array, ""]:
+        """Mean squared leave-one-out loss, [], summed over the targets, from residuals [n, K] and the diagonal [n] of
+        the hat matrix of the centred cases.
+
+        The residual of a case that is left out is e / (1 - h), h its share in its own prediction (Allen 1974, "The
+        relationship between variable selection and data augmentation and a method for prediction"). A case of weight 2
+        is two cases, of which one is left out.
+        """
+        left = 1 - (self.share + own) / self.weight
+        return jnp.sum(jnp.square(residual / left[:, None])) / self.total
+
+    def gcv(self, residual: Float[Array, "n K"], own: Float[Array, " n"]) -> Float[Array, ""]:
+        """Generalized cross-validation, [], from the same: mean squared residual, summed over the targets, divided by
+        (1 - tr H / n)^2 (Golub, Heath & Wahba 1979, "Generalized cross-validation as a method for choosing a good ridge
+        parameter", eq. 1.4); the intercept counts in the trace of the hat matrix H.
+        """
+        left = 1 - (jnp.sum(self.share) + jnp.sum(own)) / self.total
+        return jnp.sum(jnp.square(residual)) / self.total / jnp.square(left)
+
+
+ERRORS = {"leave_one_out": Centred.leave_one_out, "gcv": Centred.gcv}
+"""Errors in closed form by their names."""
+
+
+class Shrinkage(NamedTuple):
+    """One decomposition of a training set that serves the ridge regressions of all penalties.
+
+    Attributes:
+      cases: the training set.
+      left: left singular vectors of its inputs, [n, p].
+      values: singular values, [p].
+      right: right singular vectors, [p, D].
+      deficient: whether the inputs are linearly dependent, [].
+    """
+
+    cases: Centred
+    left: Float[Array, "n p"]
+    values: Float[Array, " p"]
+    right: Float[Array, "p D"]
+    deficient: Bool[Array, ""]
+
+    @classmethod
+    def of(cls, cases: Centred) -> "Shrinkage":
+        """Of a training set."""
+        basis, triangle, deficient = orthonormal(cases.x)
+        inner, values, right = jnp.linalg.svd(triangle)
+        return cls(cases, basis @ inner, values, right, deficient)
+
+    def coefficients(self, ridge: Float[Array, ""]) -> tuple[Float[Array, "D K"], Float[Array, " K"]]:
+        """Weights [D, K] and intercept [K] for one penalty, [], those of least norm for none."""
+        weights = self.right.T @ (self._inverse(ridge)[:, None] * (self.left.T @ self.cases.y))
+        return weights, self.cases.intercept(weights)
+
+    def error(self, by: str, ridge: Float[Array, ""]) -> Float[Array, ""]:
+        """An error in closed form, one of `ERRORS`, for one penalty; []."""
+        kept = (self.values * self._inverse(ridge))[:, None]
+        residual = self.cases.y - self.left @ (kept * (self.left.T @ self.cases.y))
+        return ERRORS[by](self.cases, residual, (jnp.square(self.left) @ kept)[:, 0])
+
+    def _inverse(self, ridge: Float[Array, ""]) -> Float[Array, " p"]:
+        """s / (s^2 + ridge); without a ridge 0 for the singular values that are rounding."""
+        rounding = max(len(self.left), len(self.values)) * float(jnp.finfo(self.values.dtype).eps)
+        some = (ridge > 0) | (self.values > rounding * self.values[:1])
+        return jnp.where(some, self.values / jnp.where(some, jnp.square(self.values) + ridge, 1), 0)
