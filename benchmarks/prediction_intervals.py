@@ -269,7 +269,7 @@ def report(count, sets, quick):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small, and writes nothing")
     parser.add_argument("--halves", type=int, default=20, help="random halves of real data")
     parser.add_argument("--sets", type=int, default=100, help="simulated data sets")

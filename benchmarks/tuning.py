@@ -360,7 +360,7 @@ def pays_figure(rows):
     axes.xaxis.set_major_formatter("{x:.0f}")
     axes.minorticks_off()
     axes.set_title("Does a ridge for each input pay?", fontsize=11)
-    axes.legend(frameon=False, title="inputs that count", loc="center left")
+    figure.legend(frameon=False, title="inputs that count", loc="outside right upper")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 

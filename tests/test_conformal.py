@@ -402,7 +402,7 @@ def test_results_say_what_they_are():
     assert "9 new cases, 80% sets" in str(sets)
     frame = sets.to_frame()
     assert list(frame) == ["case", "p of a", "p of b", "p of c", "set", "level", "method", "learner"]
-    assert frame["set"][0] == ", ".join(sets.names(0))
+    assert next(iter(frame["set"])) == ", ".join(sets.names(0))
 
 
 def test_the_promise_of_folds_is_that_of_the_paper():
