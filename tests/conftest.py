@@ -93,6 +93,18 @@ SLOW = [
         r"approximate\.py.*(falls_with_the_square|is_retraining_where)",
         r"runs\.py.*(data_sets\[.*-3\]|Descent-(predictions|rows)|several_plans|same_one_way|in_threads)",
         r"(resampled|learning_curve|estimate)\.py.*(sample_there_is|spread_over_data_sets|is_that_of_scipy)",
+        # chains of networks, whose laws the quick level tries by quadrature and one step at a time
+        r"bayes\.py.*(joint_law|wrong_shape_of_a_gibbs|keeps_its_promises|relevances_tell)",
+        r"bayes_draws\.py.*(averages_of_the_draws|classes_have_probabilities|went_wrong)",
+        r"bayes_prior\.py.*top_precisions.*(-3\.75|0\.25|-0\.2|-15\.75)",
+        r"bayes_sampler\.py.*(law_stays_as_it_is.*0\.9|place_is_not_drawn)",
+        r"bayes_convergence\.py.*of_arviz\[case[13]",
+        r"predictive\.py.*(members_are_mixed|score_of_a_mixture)",
+        r"drawn\.py.*rows_of_a_part_only",
+        r"learners\.py.*(Tuned|RidgePerInput).*(own_answer|loop_over_slices|weight_two)",
+        r"learners\.py.*(own_answer|loop_over_slices|weight_two).*(Tuned|RidgePerInput)",
+        r"simulate_arms\.py.*(lagranges_equations\[8nm-2|inputs\[pumadyn)",
+        r"units\.py.*stopped",
     )
 ]
 """Tests that `./run test --slow` runs and `./run test` does not, by the times that they were measured to take; others
