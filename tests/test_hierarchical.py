@@ -81,7 +81,7 @@ def test_the_posterior_is_that_of_another_sampler():
     rho = 0.2
     x = drawn(3, 5, 6, rho)
     got = sampled(x, np.full(5, rho), 2500, seed=1)
-    want = metropolis(x, rho, 12_000, 120, seed=2)
+    want = metropolis(x, rho, 12_000, 60, seed=2)
     for mine, other in (
         (got.delta, want[:, 0]),
         (np.log(got.sigma), want[:, 1]),
