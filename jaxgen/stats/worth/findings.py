@@ -90,14 +90,14 @@ class Worths(Finding):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Influences(Finding):
-    """What training on each of T cases does for the prediction of each of M cases.
+class OfPairs(Finding):
+    """A number for each pair of one of T cases that are trained on and one of M cases that are predicted.
 
     Attributes:
       learner: the learner, as code that recreates it.
       trained: numbers of the cases trained on, [T].
       tested: numbers of the cases predicted, [M].
-      estimate: by how much the loss of the tested case falls, [T, M]; above 0 is helpful.
+      estimate: what training on the one does for the prediction of the other, [T, M]; above 0 is helpful.
       standard_error: from the finite number of rows, [T, M]; all of it is Monte Carlo error, since it is about these
         cases.
       rows: trainings that it was found from.
@@ -116,7 +116,19 @@ class Influences(Finding):
         Raises:
           ValueError: a level outside (0, 1).
         """
-        return beyond_error(self.estimate, self.standard_error, level)
+        require_level(level)
+        return np.abs(self.estimate) > scipy.stats.norm.ppf((1 + level) / 2) * self.standard_error
+
+    def subject(self) -> str:
+        """The unit, and of which learner."""
+        return f"{self.unit} of {self.learner}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Influences(OfPairs):
+    """What training on each of T cases does for the prediction of each of M cases: by how much the loss of the tested
+    case falls, [T, M].
+    """
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each pair, the trained cases one after the other."""
@@ -124,10 +136,6 @@ class Influences(Finding):
         numbers = {"trained": trained, "tested": tested, "estimate": self.estimate}
         frame = pd.DataFrame({name: np.ravel(each) for name, each in numbers.items()})
         return frame.assign(standard_error=self.standard_error.ravel(), unit=self.unit, method=self.method)
-
-    def subject(self) -> str:
-        """The unit, and of which learner."""
-        return f"{self.unit} of {self.learner}"
 
     def lines(self) -> list[str]:
         """How many pairs, and the strongest influences of one case on another."""
@@ -139,15 +147,3 @@ class Influences(Finding):
             for i, j in zip(*first, strict=True)
         )
         return [f"{len(self.trained)} by {len(self.tested)} cases from {self.rows} rows; the strongest: {pairs}"]
-
-
-def beyond_error(
-    estimate: Float[np.ndarray, "T M"], standard_error: Float[np.ndarray, "T M"], level: float
-) -> Bool[np.ndarray, "T M"]:
-    """Where 0 is outside an interval by the normal law, [T, M].
-
-    Raises:
-      ValueError: a level outside (0, 1).
-    """
-    require_level(level)
-    return np.abs(estimate) > scipy.stats.norm.ppf((1 + level) / 2) * standard_error

@@ -7,16 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy.stats
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from jaxgen.stats.checks import require_finite
-from jaxgen.stats.worth.findings import beyond_error
+from jaxgen.stats.worth.findings import OfPairs
 from jaxgen.stats.worth.lasso import sparse_fits
 from jaxgen.stats.worth.subsets import drawn_subsets, left_out, require_half_samples
 from jaxgen.types import Losses
 from jaxgen.types.memory import require_memory
 from jaxgen.types.numbers import require, require_number, shown
-from jaxgen.types.result import Finding
 
 PENALTIES = (2.0, 1.0, 0.5, 0.25, 0.125)
 """Penalties that are tried, in units of sd(x) sd(y) sqrt(2 ln(T) / R), which keeps pure noise out."""
@@ -25,7 +24,7 @@ HELD_OUT = 4
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Datamodels(Finding):
+class Datamodels(OfPairs):
     """Linear models of the utility of M cases, minus their losses, by which of T cases were trained on.
 
     Attributes:
@@ -43,24 +42,10 @@ class Datamodels(Finding):
       rows: trainings that it was found from.
     """
 
-    learner: str
-    trained: Int[np.ndarray, "T"]
-    tested: Int[np.ndarray, "M"]
     weights: Float[np.ndarray, "T M"]
-    estimate: Float[np.ndarray, "T M"]
-    standard_error: Float[np.ndarray, "T M"]
     score: Float[np.ndarray, "M"]
     score_error: Float[np.ndarray, "M"]
     penalty: Float[np.ndarray, "M"]
-    rows: int
-
-    def beyond(self, level: float = 0.95) -> Bool[np.ndarray, "T M"]:
-        """Where 0 is outside the interval of the pair by the normal law, [T, M].
-
-        Raises:
-          ValueError: a level outside (0, 1).
-        """
-        return beyond_error(self.estimate, self.standard_error, level)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each tested case."""
@@ -69,10 +54,6 @@ class Datamodels(Finding):
         return pd.DataFrame(numbers | {"coefficients": count, "penalty": self.penalty}).assign(
             unit=self.unit, method=self.method, learner=self.learner
         )
-
-    def subject(self) -> str:
-        """The unit, and of which learner."""
-        return f"{self.unit} of {self.learner}"
 
     def lines(self) -> list[str]:
         """How many models, how sparse, and how well they predict."""
