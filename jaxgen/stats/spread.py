@@ -147,8 +147,8 @@ def as_result(
     """
     return described(
         *describe,
-        f"{losses.loss} loss",
-        losses.learner,
+        losses.unit,
+        losses.name,
         *spread,
         *spread.honest_limits(level, alternative),
         level=level,

@@ -52,6 +52,7 @@ class Heading(NamedTuple):
       reasons: sentences that say why a training failed.
       sets: data sets, Q.
       single: whether data and plan have no axis Q.
+      label: what the learner is called; empty for its code.
     """
 
     learner: str
@@ -59,6 +60,7 @@ class Heading(NamedTuple):
     reasons: tuple[str, ...]
     sets: int
     single: bool
+    label: str = ""
 
 
 def divided(sets: int, rows: int, size: int) -> tuple[Part, ...]:
@@ -130,6 +132,7 @@ def as_losses(arrays: Arrays, plan: Plan, heading: Heading) -> Losses:
         arrays.get("values"),
         {name.removeprefix("info/"): array for name, array in arrays.items() if name.startswith("info/")},
         predictions=arrays.get("predictions"),
+        label=heading.label,
     )
 
 

@@ -202,9 +202,9 @@ def compared(
     """A comparison of mean and standard error, statistic and p-value, and limits, [*Q] each; `more` are further fields
     of it.
     """
-    who = f"{second.learner} minus {first.learner}"
+    who = f"{second.name} minus {first.name}"
     note = joined(note, dropped(first))
-    result = described(*describe, f"{first.loss} loss", who, *spread, *limits, note=note, **more)
+    result = described(*describe, first.unit, who, *spread, *limits, note=note, **more)
     statistic, p_value = (np.asarray(number, np.float64) for number in tested)
-    names: dict[str, Any] = {"first": first.learner, "second": second.learner, "symbol": symbol}
+    names: dict[str, Any] = {"first": first.name, "second": second.name, "symbol": symbol}
     return Comparison(**vars(result), **names, statistic=statistic, p_value=p_value)

@@ -186,7 +186,7 @@ def pairwise(
     require_level(level)
     require_one_of("adjust", adjust, ADJUSTMENTS)
     of_learners = aligned(losses)
-    learners = named(labels, tuple(of_learner.learner for of_learner in of_learners))
+    learners = named(labels, tuple(of_learner.name for of_learner in of_learners))
     if not callable(test):
         raise TypeError(f"expected a test of two losses, got {shown(test)}; give for example compare.corrected_t")
     name = getattr(test, "__name__", shown(test))
@@ -208,7 +208,7 @@ def pairwise(
         source=source,
         adjustment=keeps,
         target=target,
-        unit=f"{of_learners[0].loss} loss",
+        unit=of_learners[0].unit,
         learners=learners,
         first=first,
         second=second,

@@ -292,7 +292,7 @@ def jackknife_after_leave_out(
     tested = np.where(losses.plan.test > 0, every_case(losses), 0)
     if tested.min() < 0:
         raise ValueError(
-            f"expected losses of 0 or more for limits on the log scale, got {tested.min():.6g} ({losses.loss} loss); "
+            f"expected losses of 0 or more for limits on the log scale, got {tested.min():.6g} ({losses.unit}); "
             "use scale='identity'"
         )
     positive = np.where(spread.estimate > 0, spread.estimate, 1)
@@ -356,9 +356,7 @@ def corrected_score(losses: Losses, *, level: float = 0.95, alternative: str = "
     g = losses.g
     if g.min() < 0 or g.max() > 1:
         worst = float(g.max() if g.max() > 1 else g.min())
-        raise ValueError(
-            f"expected losses between 0 and 1, got a row of {worst:.6g} ({losses.loss} loss); use corrected_t"
-        )
+        raise ValueError(f"expected losses between 0 and 1, got a row of {worst:.6g} ({losses.unit}); use corrected_t")
     estimate = methods.corrected(losses)
     spread, cap = estimate.spread, methods.independent_cases(losses)
     p, variance = np.clip(spread.estimate, 0, 1), np.square(spread.standard_error)
@@ -373,8 +371,8 @@ def corrected_score(losses: Losses, *, level: float = 0.95, alternative: str = "
         "corrected score interval",
         "Wilson 1927 with Nadeau & Bengio 2003",
         _expected(losses.plan),
-        f"{losses.loss} loss",
-        losses.learner,
+        losses.unit,
+        losses.name,
         spread.estimate,
         np.sqrt(binomial / m),
         spread.df,
