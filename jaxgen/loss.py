@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from jaxgen.types.numbers import require_number, shown
 from jaxgen.types.value import Value
 
-Numbers = Array | np.ndarray
+Numbers = Any
+"""An array of JAX or of NumPy; named by neither, since losses of NumPy need no JAX."""
+
 _NO_PROBABILITY = 1e-3
 """By so much may probabilities lie below 0, and their sum beside 1: sums of many in single precision do."""
 

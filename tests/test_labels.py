@@ -84,6 +84,11 @@ def test_a_label_stays_with_the_losses(tmp_path):
     assert of_sets.labelled("").name == "a"
     kept = run(learn.Mean(), keep="predictions").labelled("net")
     assert kept.with_loss("absolute", NUMBERS.y).label == "net"
+    assert kept.key == "jax.random.key(1)"
+
+
+def test_a_label_is_one_line_of_text(own_messages):
+    of_sets = made(np.zeros((12, 24)), PLAN)
     for wrong in (None, 3, "two\nlines", " a"):
         with pytest.raises(ValueError, match="expected a label as a text on one line"):
             of_sets.labelled(wrong)

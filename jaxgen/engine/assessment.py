@@ -25,7 +25,7 @@ from jaxgen.engine.units import suited
 from jaxgen.engine.workers import refuse_fork
 from jaxgen.loss import about, by_name, of_task
 from jaxgen.store.parts import Arrays, Heading, Part, as_losses, divided, joined, of_range
-from jaxgen.types import Data, Key, Learner, Loss, Losses, Plan
+from jaxgen.types import Data, Key, Learner, Loss, Losses, Plan, keys
 from jaxgen.types.drawn import DrawnPlan
 from jaxgen.types.identity import code_digest, named
 from jaxgen.types.numbers import require, require_flag, require_number, shown
@@ -258,7 +258,7 @@ def _run(asked: _Asked, one: _Used, store: str | os.PathLike | None, label: str 
         )
     job = job_of(used, loss, data, chosen, places, keep == "predictions")
     shape, single = (data.sets or plan.sets or 1, plan.resamples), not (data.sets or plan.sets)
-    heading = Heading(named(learner), named(loss), reasons(used, loss), shape[0], single, label)
+    heading = Heading(named(learner), named(loss), reasons(used, loss), shape[0], single, label, keys.text(key))
     name = (label or repr(learner)) + which
     if store is executor is part is standard_error is None and not isinstance(plan, DrawnPlan):
         run = Run(key, job, data, plan, keep, chunk)

@@ -311,6 +311,7 @@ def without_models(losses: Losses) -> Losses:
         every_case(losses).mean(-2, keepdims=True),
         dropped=losses.dropped,
         label=losses.label,
+        key=losses.key,
     )
 
 

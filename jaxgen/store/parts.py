@@ -53,6 +53,7 @@ class Heading(NamedTuple):
       sets: data sets, Q.
       single: whether data and plan have no axis Q.
       label: what the learner is called; empty for its code.
+      key: that of the training, as code.
     """
 
     learner: str
@@ -61,6 +62,7 @@ class Heading(NamedTuple):
     sets: int
     single: bool
     label: str = ""
+    key: str = ""
 
 
 def divided(sets: int, rows: int, size: int) -> tuple[Part, ...]:
@@ -133,6 +135,7 @@ def as_losses(arrays: Arrays, plan: Plan, heading: Heading) -> Losses:
         {name.removeprefix("info/"): array for name, array in arrays.items() if name.startswith("info/")},
         predictions=arrays.get("predictions"),
         label=heading.label,
+        key=heading.key,
     )
 
 

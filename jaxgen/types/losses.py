@@ -34,6 +34,7 @@ class Losses:
       dropped: failed rows that were left out on request.
       predictions: what every row predicts for every case, [*Q, R, N, K], in the units of the target; None if not kept.
       label: what the learner is called in results, tables and figures; empty for its code. See `labelled` and `name`.
+      key: the key of the training, as code that recreates it; empty where it is not known.
     """
 
     test_mean: Float[np.ndarray, "*Q R"]
@@ -48,6 +49,7 @@ class Losses:
     dropped: int = 0
     predictions: Float[np.ndarray, "*Q R N K"] | None = None
     label: str = ""
+    key: str = ""
 
     @classmethod
     def from_predictions(
