@@ -11,6 +11,7 @@ from jaxgen.stats.checks import require_alternative, require_level
 from jaxgen.stats.compare.comparison import difference, require_same
 from jaxgen.stats.methods import Estimate
 from jaxgen.stats.spread import dropped, joined
+from jaxgen.stats.statistic import require_less_is_better
 from jaxgen.types import Losses
 from jaxgen.types.result import Result, described
 
@@ -57,6 +58,7 @@ def error_ratio(first: Losses, second: Losses, *, level: float = 0.95, alternati
             f"expected a plan of random splits, folds, halves or one test set for a ratio, got {first.plan.scheme}; "
             "use leave_out or k_fold"
         )
+    require_less_is_better(first, second)
     one, other, both = (_METHODS[name](losses) for losses in (first, second, difference(first, second)))
     if np.any(one.spread.estimate <= 0):
         raise ValueError(
