@@ -129,7 +129,7 @@ FUNCTIONS = (report.page, report.summaries, report.intervals, report.comparisons
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_what_is_no_list_of_losses_is_refused(function, own_messages):
-    for stranger in [*STRANGERS.values(), MEAN, [None], [MEAN, 3], {"a": MEAN}]:
+    for stranger in [*STRANGERS.values(), MEAN, [None], [MEAN, 3], {"a": 3}]:
         refused(lambda stranger=stranger: function(stranger), TypeError)
     assert "expected at least 1 learners, got 0" in refused(lambda: function([]), ValueError)
 

@@ -188,7 +188,7 @@ def _complete(every: Sequence[Losses], drop_failed: bool) -> list[Losses]:
 
 
 def _draw(complete: Sequence[Losses], path: Path) -> None:
-    figure = plot.distribution(*complete)
+    figure = plot.distribution(*complete).figure
     try:
         figure.savefig(path, dpi=150)
     finally:
