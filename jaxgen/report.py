@@ -43,7 +43,7 @@ def intervals(losses: Sequence[Losses]) -> list[Result]:
       One result per learner.
     Raises:
       TypeError: no list of losses.
-      ValueError: a plan from which no interval is known to cover what it should.
+      ValueError: a plan that no interval is made for.
     """
     return [interval.recommend(one_learner) for one_learner in as_learners(losses, least=1)]
 
@@ -57,7 +57,7 @@ def comparisons(losses: Sequence[Losses]) -> list[compare.Comparison]:
       One comparison per further learner.
     Raises:
       TypeError: no list of losses.
-      ValueError: a plan for which no test is known to hold its level.
+      ValueError: a plan that no test is made for.
     """
     first, *others = as_learners(losses, least=1)
     return [compare.recommend(first, other) for other in others]

@@ -73,7 +73,7 @@ def test_panels_are_saved_as_a_figure_is(tmp_path):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_axes_that_are_given_are_drawn_on(name):
+def test_axes_that_are_given_are_drawn_on(name, own_messages):
     figure, what = FIGURES[name]
     number = PANELS.get(name, 1)
     given, panels = plt.subplots(1, 3)

@@ -103,7 +103,7 @@ def critical_difference(ranks: RankDifferences, labels: Sequence[str] | None = N
     require_axes(ax)
     order, left, groups = np.argsort(ranks.ranks, kind="stable"), (size + 1) // 2, ranks.groups()
     depth, margin = 0.35 + 0.22 * len(groups), 0.03 * (size - 1)
-    axes = one_panel(ax, (7, 1.3 + 0.3 * (left + len(groups))))
+    axes = one_panel(ax, (7.0, 1.3 + 0.3 * (left + len(groups))))
     for place, i in enumerate(order):
         first = place < left
         level, edge = depth + 0.4 * (place if first else size - 1 - place), 1 - margin if first else size + margin
