@@ -31,7 +31,7 @@ def summaries(losses: Sequence[Losses]) -> pd.DataFrame:
         measures.loc["error"] = float(summary.monte_carlo_error)
         measures.loc["apparent"] = np.mean(one_learner.train_mean)
         rows.append(measures[["avr", "error", "tavr", "med", "std", "mad", "iqr", "apparent"]])
-    return pd.DataFrame(rows, index=[one_learner.learner for one_learner in each])
+    return pd.DataFrame(rows, index=[one_learner.name for one_learner in each])
 
 
 def intervals(losses: Sequence[Losses]) -> list[Result]:
@@ -85,7 +85,7 @@ def page(losses: Sequence[Losses]) -> str:
     table = summaries(every).to_string(float_format=lambda v: f"{v:.5g}")
     lines = [
         f"{first.resamples} resamplings, {first.plan.scheme}",
-        f"G, {first.loss} loss; error: Monte Carlo standard error of avr, from having drawn these splits only; "
+        f"G, {first.unit}; error: Monte Carlo standard error of avr, from having drawn these splits only; "
         "NaN where none were drawn",
         table,
         "",
@@ -103,7 +103,7 @@ def _of_one_set(losses: Sequence[Losses]) -> list[Losses]:
     several = next((one_learner for one_learner in each if one_learner.sets is not None), None)
     if several is not None:
         raise ValueError(
-            f"expected the losses of one data set, got those of {several.sets} of {several.learner}; choose one with "
+            f"expected the losses of one data set, got those of {several.sets} of {several.name}; choose one with "
             "losses[q]"
         )
     return each

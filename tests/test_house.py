@@ -18,7 +18,7 @@ TREES = {name: ast.parse(path.read_text(), name) for name, path in FILES.items()
 
 WIDTH = 120
 MAY_IMPORT = {
-    "types": {"types"},
+    "types": {"types", "loss"},
     "loss": {"types"},
     "store": {"types", "store"},
     "datasets": {"types", "datasets"},
@@ -89,8 +89,10 @@ def outer(name):
 
 
 def public(name):
-    """Public functions, classes and methods of a file."""
+    """Public functions, classes and methods of a file, without the further signatures of one function."""
     for node in TREES[name].body:
+        if any(ast.unparse(decorator) == "overload" for decorator in getattr(node, "decorator_list", ())):
+            continue
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
             yield node
             yield from (

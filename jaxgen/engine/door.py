@@ -91,10 +91,10 @@ def _kind(value: Any) -> str:
 
 def _check_loss(loss: Any, data: Data) -> None:
     """Refuses what is no per-case loss, or none for these targets [*Q, N, K]."""
-    if isinstance(loss, str):
-        raise TypeError(f"expected a loss as a function, got the text {loss!r}; write loss=jaxgen.loss.{loss}")
     if not callable(loss):
-        raise TypeError(f"expected a loss as a function of (y, predictions), got {shown(loss)}; give loss.squared")
+        raise TypeError(
+            f"expected a loss as a function of (y, predictions), or its name, got {shown(loss)}; give loss.squared"
+        )
     try:
         hash(loss)
     except TypeError:

@@ -69,7 +69,7 @@ def predict(
     job = job_of(used, squared, data, way(used, squared, data, plan), places, True, m)
     run = Run(key, job, data, plan, "rows", chunk, new=new_x)
     check_absence(used, data)
-    with progress_bar(sets * plan.resamples, learner, progress) as advance:
+    with progress_bar(sets * plan.resamples, repr(learner), progress) as advance:
         run.all_rows(advance)
     return _predicted(run.arrays(), used, data, plan)
 

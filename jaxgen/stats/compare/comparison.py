@@ -11,6 +11,7 @@ from jaxtyping import Float
 from jaxgen.stats.checks import require_losses
 from jaxgen.stats.methods import Estimate
 from jaxgen.stats.spread import Spread, dropped, joined, without_spread
+from jaxgen.stats.statistic import direction
 from jaxgen.types import Losses
 from jaxgen.types.result import Result, described
 
@@ -31,6 +32,8 @@ class Comparison(Result):
       p_value: for the alternative, [*Q]; 1 where all differences are 0, NaN where the method has none, or where all
         differences are equal and not 0, which is no certainty.
       symbol: what the statistic is called: t, z, F, chi2, ...
+      greater_is_better: whether the numbers are no errors but a statistic of which more is better, as AUC; a positive
+        difference is then the second learner's.
     """
 
     first: str
@@ -38,6 +41,7 @@ class Comparison(Result):
     statistic: Float[np.ndarray, "*Q"]
     p_value: Float[np.ndarray, "*Q"]
     symbol: str = "t"
+    greater_is_better: bool = False
 
     def to_frame(self) -> pd.DataFrame:
         """One row per data set."""
@@ -202,9 +206,10 @@ def compared(
     """A comparison of mean and standard error, statistic and p-value, and limits, [*Q] each; `more` are further fields
     of it.
     """
-    who = f"{second.learner} minus {first.learner}"
-    note = joined(note, dropped(first))
-    result = described(*describe, f"{first.loss} loss", who, *spread, *limits, note=note, **more)
+    who = f"{second.name} minus {first.name}"
+    note = joined(note, direction(first), dropped(first))
+    result = described(*describe, first.unit, who, *spread, *limits, note=note, **more)
     statistic, p_value = (np.asarray(number, np.float64) for number in tested)
-    names: dict[str, Any] = {"first": first.learner, "second": second.learner, "symbol": symbol}
+    names: dict[str, Any] = {"first": first.name, "second": second.name, "symbol": symbol}
+    names["greater_is_better"] = bool(direction(first))
     return Comparison(**vars(result), **names, statistic=statistic, p_value=p_value)

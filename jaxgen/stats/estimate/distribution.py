@@ -119,7 +119,7 @@ def summary(g: Rows) -> Summary:
     """
     values = _values(g)
     title = (
-        f"{g.learner}, {g.loss} loss" + (f", {g.dropped} failed rows left out" if g.dropped else "")
+        f"{g.name}, {g.unit}" + (f", {g.dropped} failed rows left out" if g.dropped else "")
         if isinstance(g, Losses)
         else ""
     )
