@@ -243,6 +243,7 @@ class Losses:
         rows = [tuple(int(i) for i in row) for row in np.argwhere(self.failed)[:3]]
         return "; ".join(
             f"row {', '.join(map(str, row))}{self._step(row)}: {self.reasons[int(self.failure[row]) - 1]}"
+            f"{self._error(row)}"
             for row in rows
         )
 
@@ -250,6 +251,11 @@ class Losses:
         """The first step at which something failed in a row, where the learner counts steps."""
         steps = np.asarray(self.info.get("failed_step", np.full(self.failure.shape, -1)))[row]
         return f" at step {steps[steps >= 0].min()}" if (steps >= 0).any() else ""
+
+    def _error(self, row: tuple[int, ...]) -> str:
+        """What another package said of a row, where the learner keeps it."""
+        text = str(np.asarray(self.info["error"])[row]) if "error" in self.info else ""
+        return f" ({text})" if text else ""
 
     def _refuse_failed(self) -> None:
         if self.failed.any():

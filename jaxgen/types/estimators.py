@@ -1,0 +1,63 @@
+"""Estimators of scikit-learn's kind, fitted elsewhere, as predictions [m, K]: known by their methods alone, so that
+nothing is imported for them.
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+
+def predicted_numbers(estimator: Any, x: Any, outputs: int) -> Float[np.ndarray, "m K"]:
+    """What a fitted estimator predicts for m cases, as numbers.
+
+    Args:
+      estimator: with `predict`.
+      x: inputs of m cases, as the estimator takes them.
+      outputs: K.
+    Returns:
+      Predictions [m, K].
+    Raises:
+      ValueError: it predicts something else than numbers [m] or [m, K].
+    """
+    numbers = np.asarray(estimator.predict(x), np.float64)
+    numbers = numbers[:, None] if numbers.ndim == 1 else numbers
+    if numbers.shape != (len(x), outputs):
+        raise ValueError(
+            f"expected predictions [{len(x)}, {outputs}], got {list(numbers.shape)} of {type(estimator).__name__}; "
+            "use an estimator for so many outputs, or one output"
+        )
+    return numbers
+
+
+def predicted_classes(estimator: Any, x: Any, classes: Shaped[np.ndarray, " K"]) -> Float[np.ndarray, "m K"]:
+    """What a fitted classifier predicts for m cases, one column for each of all classes.
+
+    Probabilities where it has `predict_proba`; else, for two classes, margins d of `decision_function` as (1 - d) / 2
+    and (1 + d) / 2, whose larger one is the class; else 1 for the class that it predicts and 0 for the others. A class
+    that it has not seen gets 0.
+
+    Args:
+      estimator: with `predict`, and `classes_`.
+      x: inputs of m cases, as the estimator takes them.
+      classes: the labels of all classes, sorted.
+    Returns:
+      Predictions [m, K].
+    Raises:
+      ValueError: it knows other classes.
+    """
+    own = np.asarray(getattr(estimator, "classes_", classes))
+    if own.ndim != 1 or not np.isin(own, classes).all():
+        raise ValueError(
+            f"expected an estimator of the classes {list(classes)[:10]}, got {type(estimator).__name__} with other "
+            "ones; give the targets that it was trained on, one label per case"
+        )
+    columns = np.searchsorted(classes, own)
+    if hasattr(estimator, "predict_proba"):
+        found = np.zeros((len(x), len(classes)))
+        found[:, columns] = estimator.predict_proba(x)
+        return found
+    if len(classes) == len(own) == 2 and hasattr(estimator, "decision_function"):
+        margin = np.asarray(estimator.decision_function(x), np.float64).reshape(-1)
+        return np.stack([1 - margin, 1 + margin], axis=1) / 2
+    return (np.asarray(estimator.predict(x))[:, None] == classes).astype(np.float64)
