@@ -463,7 +463,7 @@ def as_inner(learner: Any, what: str = "a learner") -> Learner:
     inner = as_learner(learner, what)
     if inner.on_host:
         raise TypeError(
-            f"expected {what} that JAX can trace, got {_short(inner)}, which is trained on the host; do inside it what "
+            f"expected {what} traced by JAX, got {_short(inner)}, which is trained on the host; do inside it what "
             "is wanted, for example with make_pipeline(StandardScaler(), estimator) or GridSearchCV of scikit-learn"
         )
     return inner
