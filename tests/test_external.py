@@ -157,7 +157,8 @@ def test_scores_and_labels_stand_in_where_there_are_no_probabilities():
         for row, train in enumerate(plan.train > 0):
             fitted = SVC().fit(two.x[train], two.y[train, 1])
             margin = (1 + fitted.decision_function(two.x)) / 2
-            np.testing.assert_allclose(losses.predictions[row], np.stack([1 - margin, margin], 1)[:, columns], atol=1e-12)
+            scores = np.stack([1 - margin, margin], 1)[:, columns]
+            np.testing.assert_allclose(losses.predictions[row], scores, atol=1e-12)  # rounding
             np.testing.assert_array_equal(losses.values[row], fitted.predict(two.x) != two.y[:, 1])
     three = jg.assess(KEY, machine, data, resample.full(data.n), loss.zero_one, keep="predictions")
     label = SVC().fit(data.x, data.y.argmax(1)).predict(data.x)

@@ -179,7 +179,7 @@ class Run:
         for q, begin in product(range(sets), range(0, rows, step)):
             numbers = np.arange(begin, min(begin + step, rows))
             x, y = (array[0 if job.one_data_set else q] for array in (self.x, self.y))
-            words = np.stack([row_words(self.key, q + self.first[0], r + self.first[1]) for r in numbers])
+            words = np.stack([row_words(self.key, q + self.first[0], int(r) + self.first[1]) for r in numbers])
             block = _Block(np.array([q]), numbers[None], (slice(q, q + 1), slice(begin, numbers[-1] + 1)))
             weights = self._weights(self.plan.train, block)[0]
             trained = job.learner.train_rows(words, x[: job.cases], y, weights, x)

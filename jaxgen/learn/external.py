@@ -148,7 +148,8 @@ class External(Learner):
 
         weighted = not self.repeat and has_fit_parameter(self.estimator, "sample_weight")
         warning = ""
-        for trained in self._trained(words, w, (x, y), (at, self.classifies, weighted)):
+        given = {"x": x, "y": y, "at": at, "classifies": self.classifies, "weighted": weighted}
+        for trained in self._trained(words, w, given):
             warning = warning or trained.warning
             info = {"error": np.array(trained.error, f"U{_ERROR_LETTERS}"), "warned": np.array(bool(trained.warning))}
             yield HostRow(trained.predictions, int(bool(trained.error)), info)
@@ -157,7 +158,7 @@ class External(Learner):
             text = f'rows of {name} were warned about (info["warned"] says which), for example {warning}'
             warnings.warn(text, RuntimeWarning, stacklevel=2)
 
-    def _trained(self, words: np.ndarray, w: np.ndarray, cases: Any, asked: Any) -> Iterator[Trained]:
+    def _trained(self, words: np.ndarray, w: np.ndarray, given: dict[str, Any]) -> Iterator[Trained]:
         """What came of each row, in their order: here, or from other processes."""
         jobs, begun, rows = self._jobs(), time.perf_counter(), len(words)
         first = 0
@@ -165,20 +166,20 @@ class External(Learner):
             late = self.jobs is not None or time.perf_counter() - begun > _ALONE_SECONDS
             if jobs > 1 and late and rows - first > 1:
                 break
-            yield trained_row(self.estimator, words[first], *cases, w[first], *asked, self.jobs == 1)
+            yield trained_row(self.estimator, words[first], w[first], alone=self.jobs == 1, **given)
             first += 1
         if first < rows:
-            yield from self._elsewhere(min(jobs, rows - first), words[first:], w[first:], cases, asked)
+            yield from self._elsewhere(min(jobs, rows - first), words[first:], w[first:], given)
 
-    def _elsewhere(self, jobs: int, words: np.ndarray, w: np.ndarray, cases: Any, asked: Any) -> Iterator[Trained]:
+    def _elsewhere(self, jobs: int, words: np.ndarray, w: np.ndarray, given: dict[str, Any]) -> Iterator[Trained]:
         """What came of each row from processes, which stay for the next rows."""
         from joblib import Parallel, delayed, parallel_config
 
         with parallel_config(backend="loky", inner_max_num_threads=1):
-            parallel = Parallel(n_jobs=jobs, return_as="generator")
+            parallel: Any = Parallel(n_jobs=jobs, return_as="generator")
         try:
             yield from parallel(
-                delayed(trained_row)(self.estimator, of_row, *cases, weights, *asked, False)
+                delayed(trained_row)(self.estimator, of_row, weights, alone=False, **given)
                 for of_row, weights in zip(words, w, strict=True)
             )
         except (RuntimeError, OSError) as error:  # a process was killed, or none could be started
@@ -214,7 +215,9 @@ def _cloned(estimator: Any) -> Any:
     if isinstance(estimator, type):
         raise TypeError(f"expected an estimator, got the class {estimator.__name__}; write {estimator.__name__}()")
     if isinstance(estimator, Learner):
-        raise TypeError(f"expected an estimator of scikit-learn's kind, got {shown(estimator)}; use it without External")
+        raise TypeError(
+            f"expected an estimator of scikit-learn's kind, got {shown(estimator)}; use it without External"
+        )
     if not all(callable(getattr(estimator, name, None)) for name in ("fit", "predict", "get_params", "set_params")):
         raise TypeError(
             "expected an estimator with the methods fit, predict, get_params and set_params of scikit-learn, got "

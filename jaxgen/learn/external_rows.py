@@ -41,7 +41,7 @@ def seeded(estimator: Any, words: Shaped[np.ndarray, " words"]) -> Any:
     """
     from sklearn.base import clone
 
-    fresh = clone(estimator)
+    fresh: Any = clone(estimator)
     names = sorted(name for name in fresh.get_params(deep=True) if name.split("__")[-1] == "random_state")
     if names:
         draws = np.random.default_rng(np.asarray(words, np.uint32)).integers(_MOST_SEED, size=len(names))
@@ -52,9 +52,9 @@ def seeded(estimator: Any, words: Shaped[np.ndarray, " words"]) -> Any:
 def trained_row(
     estimator: Any,
     words: Shaped[np.ndarray, " words"],
+    w: Shaped[np.ndarray, " n"],
     x: Float[np.ndarray, "n D"],
     y: Shaped[np.ndarray, "n K"],
-    w: Shaped[np.ndarray, " n"],
     at: Float[np.ndarray, "m D"],
     classifies: bool,
     weighted: bool,
@@ -65,8 +65,8 @@ def trained_row(
     Args:
       estimator: is cloned.
       words: of the row's key.
+      w: how often each case counts, [n].
       x, y: cases, [n, D] and [n, K]; of a classification zeros and ones.
-      w: how often each counts, [n].
       at: cases to predict, [m, D].
       classifies: whether it is a classifier.
       weighted: whether its `fit` takes counts as `sample_weight`.

@@ -58,8 +58,9 @@ def from_splitter(
     weights = np.stack(train), np.stack(test)
     labels, found = found_design(*weights)
     _, given = as_labels(weights[0].shape, None, groups, times)
-    words = {what: f"<{n} labels>" for what, value in (("y", y), ("groups", groups), ("times", times)) if value is not None}
-    return Plan(*weights, call("from_splitter", name, n, **words), labels, found | given).checked()
+    words = {"y": y, "groups": groups, "times": times}
+    shorter = {what: None if value is None else f"<{n} labels>" for what, value in words.items()}
+    return Plan(*weights, call("from_splitter", name, n, **shorter), labels, found | given).checked()
 
 
 def _cases(data: Any, y: Any) -> tuple[int, Any, Any]:
@@ -75,7 +76,7 @@ def _cases(data: Any, y: Any) -> tuple[int, Any, Any]:
     if isinstance(data, int | np.integer) and not isinstance(data, bool):
         n = require("the number of cases", data, 2)
         return n, np.zeros((n, 1)), y
-    if isinstance(data, str | bytes | dict) or not hasattr(data, "__len__"):
+    if isinstance(data, str | bytes | bool | dict) or not hasattr(data, "__len__"):
         raise TypeError(
             f"expected the number of cases, Data or inputs to split, got {shown(data)}; give for example data.n"
         )

@@ -82,8 +82,8 @@ def fitted_estimators(result: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     missing = [name for name in ("estimator", "indices") if result.get(name) is None]
     if missing:
         raise ValueError(
-            f"expected {missing[0]!r} in the dictionary of cross_validate, got {sorted(map(str, result))}; call it with "
-            "return_estimator=True and return_indices=True"
+            f"expected {missing[0]!r} in the dictionary of cross_validate, got {sorted(map(str, result))}; call it "
+            "with return_estimator=True and return_indices=True"
         )
     estimators, indices = result["estimator"], result["indices"]
     lengths = [len(estimators), *(len(indices[name]) for name in ("train", "test"))]
@@ -108,8 +108,8 @@ def as_targets(
     if any(hasattr(estimator, "classes_") for estimator in estimators):
         if values.ndim != 1:
             raise ValueError(
-                f"expected one label per case, [N], for classifiers, got y {list(values.shape)}; give y as it was given "
-                "to cross_validate, for one output"
+                f"expected one label per case, [N], for classifiers, got y {list(values.shape)}; give y as it was "
+                "given to cross_validate, for one output"
             )
         classes = np.unique(values)
         return (values[:, None] == classes).astype(np.float64), partial(predicted_classes, classes=classes)

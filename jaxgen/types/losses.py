@@ -133,9 +133,7 @@ class Losses:
         estimators, indices = fitted_estimators(result)
         targets, predict = as_targets(estimators, y)
         n = len(targets)
-        train, test = (
-            np.stack([as_counts(one, n, name) for one in indices[name]]) for name in ("train", "test")
-        )
+        train, test = (np.stack([as_counts(one, n, name) for one in indices[name]]) for name in ("train", "test"))
         predicted, error = np.full((len(estimators), *targets.shape), np.nan), None
         for row, estimator in enumerate(estimators):
             try:

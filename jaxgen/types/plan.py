@@ -100,7 +100,10 @@ class Plan:
         return Plan(train, test, scheme, labels, self.cases)
 
     def split(
-        self, X: Any = None, y: Any = None, groups: Any = None  # noqa: N803  as scikit-learn calls it
+        self,
+        X: Any = None,  # noqa: N803  as scikit-learn calls it
+        y: Any = None,
+        groups: Any = None,
     ) -> Iterator[tuple[Int[np.ndarray, " n1"], Int[np.ndarray, " n2"]]]:
         """Indices of the training and test cases of each row, [n1] and [n2]: so a plan is a `cv` of scikit-learn, as in
         `cross_val_score(estimator, X, y, cv=plan)`.
@@ -128,9 +131,7 @@ class Plan:
     def _checked_length(self, x: Any) -> int:
         """The number of cases, if those that are given are so many."""
         if self.sets is not None:
-            raise ValueError(
-                f"expected the splits of one data set, got those of {self.sets}; choose one with plan[q]"
-            )
+            raise ValueError(f"expected the splits of one data set, got those of {self.sets}; choose one with plan[q]")
         given = self.n if x is None else int(x.shape[0]) if hasattr(x, "shape") else len(x)
         if given != self.n:
             raise ValueError(
