@@ -2,7 +2,7 @@
 
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +46,7 @@ class _Estimator(BaseEstimator):
             params |= {f"learner__{name}": value for name, value in _settings(self._wanted()).items()}
         return params
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: Any) -> "_Estimator":
         """Sets parameters by name, also settings of the learner, such as "learner__ridge".
 
         Raises:
@@ -139,7 +139,7 @@ class Regressor(RegressorMixin, _Estimator):
     def _default(self) -> Learner:
         return LeastSquares(minimum_norm=True)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Regressor":  # noqa: N803
         """Trains the learner.
 
         Args:
@@ -190,7 +190,7 @@ class Classifier(ClassifierMixin, _Estimator):
     def _default(self) -> Learner:
         return Normalised(Logistic(ridge=1.0))
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Classifier":  # noqa: N803
         """Trains the learner.
 
         Args:

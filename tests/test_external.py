@@ -220,9 +220,9 @@ def test_failed_rows_are_marked_and_quoted_and_warnings_are_passed_on_once():
 class Slow(DecisionTreeRegressor):
     """Takes so long that other processes are started."""
 
-    def fit(self, x, y):
+    def fit(self, x, y, sample_weight=None):
         time.sleep(0.5)
-        return super().fit(x, y)
+        return super().fit(x, y, sample_weight)
 
 
 @pytest.mark.slow
