@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "simulate": {"types", "simulate"},
     "resample": {"types", "resample"},
     "learn": {"types", "loss", "learn"},
+    "sklearn": {"types", "learn", "sklearn"},
     "algebraic": {"types", "loss", "algebraic"},
     "stats": {"types", "loss", "stats"},
     "engine": {"types", "loss", "store", "engine"},

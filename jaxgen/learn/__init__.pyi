@@ -1,4 +1,5 @@
 from .bayes import Bayes, Draws, Mixture, Prior, Width, posterior_draws
+from .external import External
 from .linear import Freedom, Learner, LeastSquares, LinearFit, Mean
 from .logistic import Logistic, LogisticFit
 from .neighbours import Neighbours, NeighboursFit
@@ -20,6 +21,7 @@ __all__ = [
     "Draws",
     "EarlyStopped",
     "Ensemble",
+    "External",
     "Freedom",
     "Learner",
     "LeastSquares",

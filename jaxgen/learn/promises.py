@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgen import loss
-from jaxgen.types import Data, Learner, Plan, as_learner
+from jaxgen.types import Data, Learner, Plan
 from jaxgen.types.contract import differ, fitted_predictions, learns_from_absent_cases
+from jaxgen.types.learner import as_inner
 from jaxgen.types.numbers import first_line, shown
 
 
@@ -49,7 +50,7 @@ def check(learner: Any, data: Data | None = None, skip: Collection[str] = ()) ->
     unknown = sorted(set(skip) - set(_CHECKS))
     if unknown:
         raise ValueError(f"expected names among {', '.join(_CHECKS)} to skip, got {unknown[0]!r}; choose among them")
-    inside = as_learner(learner)
+    inside = as_inner(learner, "a learner to try")
     trial = _trial(inside, data)
     for name in (passed := [name for name in _CHECKS if name not in skip]):
         _CHECKS[name](learner, trial)

@@ -9,9 +9,10 @@ from jaxtyping import Bool, Float, UInt8
 
 from jaxgen.loss import by_name
 from jaxgen.types.checks import check_targets
+from jaxgen.types.estimators import as_targets, fitted_estimators
 from jaxgen.types.identity import named
-from jaxgen.types.numbers import shown
-from jaxgen.types.plan import Plan, as_labels, as_weights
+from jaxgen.types.numbers import first_line, shown
+from jaxgen.types.plan import Plan, as_counts, as_labels, as_weights, found_design
 
 Loss = Callable[[Any, Any], Any]
 """Targets and predictions, [*N, K] each, to losses [*N]; arrays of JAX or, for `Losses.from_predictions`, of NumPy."""
@@ -103,6 +104,61 @@ class Losses:
         reasons = ("a prediction of a test case is missing, or its loss is not finite",)
         return cls(
             test_mean, train_mean, plan, learner, named(counted), failure, reasons, values, predictions=predicted
+        )
+
+    @classmethod
+    def from_cross_validate(
+        cls,
+        result: Any,
+        x: Any,
+        y: Any,
+        loss: Loss | str,
+        learner: str | None = None,
+        *,
+        labels: Any = None,
+        groups: Any = None,
+        times: Any = None,
+    ) -> "Losses":
+        """Losses of what scikit-learn's `cross_validate(..., return_estimator=True, return_indices=True)` returned.
+
+        Every fitted estimator predicts all cases. Of classifiers these are probabilities, where they have
+        `predict_proba`, and the targets are turned into one column for each class that is in y, in sorted order. Folds
+        and blocks of a series are recognised, as `resample.from_splitter` does.
+
+        Args:
+          result: the dictionary, with "estimator" and "indices".
+          x: the inputs that were given to `cross_validate`, of N cases.
+          y: the targets that were given to it, [N], or [N, K] for a regression of several outputs.
+          loss: of `jaxgen.loss`, also by its name, or a function of (y, predictions) to [R, N].
+          learner: what to call it; by default the code of the first estimator.
+          labels, groups, times: as for `from_predictions`.
+        Returns:
+          Losses [R], [R, N]; rows whose estimator was not fitted, since its fit failed, are marked as failed.
+        Raises:
+          TypeError: no such dictionary, or the loss is no function.
+          ValueError: estimators or indices were not returned, or do not fit x and y.
+        """
+        estimators, indices = fitted_estimators(result)
+        targets, predict = as_targets(estimators, y)
+        n = len(targets)
+        train, test = (np.stack([as_counts(one, n, name) for one in indices[name]]) for name in ("train", "test"))
+        predicted, error = np.full((len(estimators), *targets.shape), np.nan), None
+        for row, estimator in enumerate(estimators):
+            try:
+                predicted[row] = predict(estimator, x)
+            except Exception as trouble:  # not fitted, where error_score is a number
+                error = error or trouble
+        if np.isnan(predicted).all():
+            raise ValueError(
+                f"expected estimators that predict the {n} cases, got {first_line(error) if error else 'no numbers'}; "
+                "give the x and y that cross_validate had"
+            ) from error
+        found, cases = found_design(train, test)
+        name = " ".join(repr(estimators[0]).split()) if learner is None else learner
+        times = cases.get("time") if times is None else times
+        labels = found if labels is None else labels
+        return cls.from_predictions(
+            targets, predicted, train, test, loss, name, labels=labels, groups=groups, times=times
         )
 
     @property
@@ -278,6 +334,7 @@ class Losses:
         rows = [tuple(int(i) for i in row) for row in np.argwhere(self.failed)[:3]]
         return "; ".join(
             f"row {', '.join(map(str, row))}{self._step(row)}: {self.reasons[int(self.failure[row]) - 1]}"
+            f"{self._error(row)}"
             for row in rows
         )
 
@@ -285,6 +342,11 @@ class Losses:
         """The first step at which something failed in a row, where the learner counts steps."""
         steps = np.asarray(self.info.get("failed_step", np.full(self.failure.shape, -1)))[row]
         return f" at step {steps[steps >= 0].min()}" if (steps >= 0).any() else ""
+
+    def _error(self, row: tuple[int, ...]) -> str:
+        """What another package said of a row, where the learner keeps it."""
+        text = str(np.asarray(self.info["error"])[row]) if "error" in self.info else ""
+        return f" ({text})" if text else ""
 
     def _refuse_failed(self) -> None:
         if self.failed.any():
