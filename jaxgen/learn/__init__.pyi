@@ -7,7 +7,7 @@ from .per_input import RidgePerInput, RidgePerInputFit
 from .promises import check
 from .ridge import Ridge, RidgeFit
 from .text import from_text
-from .wrap import Augmented, EarlyStopped, Ensemble, Normalised, Range, Scaled, Tuned, sample
+from .wrap import Augmented, EarlyStopped, Ensemble, Imputed, Normalised, Range, Scaled, Tuned, sample
 
 __all__ = [
     "L1",
@@ -21,6 +21,7 @@ __all__ = [
     "EarlyStopped",
     "Ensemble",
     "Freedom",
+    "Imputed",
     "Learner",
     "LeastSquares",
     "LinearFit",
