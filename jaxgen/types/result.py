@@ -8,6 +8,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+_PARTS = {"floor": "standard error of test cases alone"}
+"""What parts are called in print, where their name does not say it."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Finding:
@@ -104,7 +107,7 @@ class Result(Finding):
         return [f"{self.df:.4g} degrees of freedom"] if np.isfinite(self.df) else []
 
     def _parts(self) -> list[str]:
-        return [f"{name} {float(value):.4g}" for name, value in self.parts.items()]
+        return [f"{_PARTS.get(name, name)} {float(value):.4g}" for name, value in self.parts.items()]
 
 
 def described(

@@ -15,6 +15,16 @@ from jaxgen.types.numbers import require_flag, require_number
 
 Rows = Losses | Float[np.ndarray, "*Q R"]
 
+_WORDS = {
+    "avr": "mean",
+    "tavr": "trimmed mean",
+    "med": "median",
+    "std": "std. dev.",
+    "mad": "median dev.",
+    "iqr": "interquartile",
+}
+"""What the measures are called in print."""
+
 
 @dataclass(frozen=True, eq=False)
 class Measures:
@@ -74,11 +84,12 @@ class Summary:
             error = (
                 "no Monte Carlo error, for the rows are those of one design"
                 if np.isnan(self.monte_carlo_error)
-                else f"Monte Carlo standard error of avr(G) {float(self.monte_carlo_error):.3g}"
+                else f"Monte Carlo standard error of the mean {float(self.monte_carlo_error):.3g}"
             )
         else:
             frame = frame.groupby("scale").median()
             error = f"medians over {len(self.raw.avr)} data sets"
+        frame = frame.rename(columns=_WORDS)
         return (
             f"{self.title + ': ' if self.title else ''}{self.resamples} resamplings; "
             f"{error}\n{frame.rename_axis(None).to_string(float_format=lambda v: f'{v:.5g}')}"
