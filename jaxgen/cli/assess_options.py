@@ -183,6 +183,15 @@ def add_to(commands: Any) -> None:
     run.set_defaults(do="jaxgen.cli.assess:do_assess", check=check, parser=run)
 
 
+def defaults_with(config: Path) -> argparse.Namespace:
+    """The options of the command as a TOML file has them, for those who read its results."""
+    parser = argparse.ArgumentParser()
+    add_to(parser.add_subparsers())
+    options = parser.parse_args(["assess", "--config", str(config)])
+    filled_in(options, options.parser, DEFAULTS)
+    return options
+
+
 def check(options: argparse.Namespace) -> None:
     """Refuses what needs nothing heavy to be seen.
 

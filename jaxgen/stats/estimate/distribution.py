@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from jaxgen.stats.checks import as_numbers, require_finite, require_level, require_losses
 from jaxgen.stats.design import divisions, not_folds, serial, without_repeats
-from jaxgen.types import Losses
+from jaxgen.types import Losses, rendered
 from jaxgen.types.numbers import require_flag, require_number
 
 Rows = Losses | Float[np.ndarray, "*Q R"]
@@ -76,6 +76,17 @@ class Summary:
             for scale, part in parts.items()
         }
         return pd.concat(frames, names=["scale", "set"])
+
+    def _repr_html_(self) -> str:
+        """In notebooks a small table."""
+        frame = self.to_frame().rename(columns=_WORDS).reset_index()
+        error = (
+            f"Monte Carlo standard error of the mean {float(self.monte_carlo_error):.3g}"
+            if self.raw.avr.ndim == 0 and not np.isnan(self.monte_carlo_error)
+            else ""
+        )
+        title = f"{self.title + ': ' if self.title else ''}{self.resamples} resamplings"
+        return rendered.of_frame(title, frame.drop(columns="set") if self.raw.avr.ndim == 0 else frame, (error,))
 
     def __str__(self) -> str:
         frame = self.to_frame()
