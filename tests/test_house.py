@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "stats": {"types", "loss", "stats"},
     "engine": {"types", "loss", "store", "engine"},
     "plot": {"types", "stats", "plot"},
-    "report": {"types", "stats", "plot"},
+    "report": {"types", "loss", "store", "stats", "plot", "report"},
     "delve": {
         *("types", "loss", "store", "datasets", "simulate", "resample", "learn", "engine", "stats", "plot", "delve"),
     },

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, UInt8
 
 from jaxgen.loss import by_name
+from jaxgen.types import rendered
 from jaxgen.types.checks import check_targets
 from jaxgen.types.estimators import as_targets, fitted_estimators
 from jaxgen.types.identity import named
@@ -317,6 +318,76 @@ class Losses:
             values=values,
             predictions=None,
         )
+
+    def to_frame(self) -> Any:
+        """One row per trained row, as a pandas DataFrame.
+
+        Returns:
+          Columns set, where there are several data sets [Q]; row, from 0; g and apparent, the mean losses of its test
+          and training cases, NaN where there are none; the labels of the plan, such as repeat and fold; failed; and
+          reason, why it failed, empty if it did not.
+        """
+        import pandas as pd
+
+        sets, rows = self.sets or 1, self.resamples
+        shape = (sets, rows)
+        failure = np.broadcast_to(self.failure, shape).reshape(-1)
+        columns: dict[str, Any] = {} if self.sets is None else {"set": np.repeat(np.arange(sets), rows)}
+        columns |= {"row": np.tile(np.arange(rows), sets)}
+        columns |= {name: np.array(mean, np.float64).reshape(-1) for name, mean in self._means().items()}
+        columns |= {str(name): np.tile(label, sets) for name, label in self.plan.labels.items()}
+        reasons = np.array(["", *self.reasons], dtype=object)
+        return pd.DataFrame(columns | {"failed": failure > 0, "reason": reasons[failure]})
+
+    def to_xarray(self) -> Any:
+        """The numbers with names for their axes, as an xarray Dataset, where the package xarray is installed.
+
+        Returns:
+          Variables g, apparent and failed over [set,] row; train and test over [set,] row, case; and loss and
+          prediction over [set,] row, case[, output] where they were kept. Coordinates are the labels of the plan.
+        Raises:
+          ModuleNotFoundError: there is no xarray.
+        """
+        try:
+            import xarray as xr
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(
+                "expected the package xarray for to_xarray, got none installed; pip install 'jaxgen[xarray]', or use "
+                "to_frame"
+            ) from None
+        lead = ("row",) if self.sets is None else ("set", "row")
+        plan = ("row", "case") if self.plan.sets is None else ("set", "row", "case")
+        variables = {name: (lead, mean) for name, mean in self._means().items()}
+        variables |= {"failed": (lead, self.failed), "train": (plan, self.train), "test": (plan, self.test)}
+        if self.values is not None:
+            variables["loss"] = ((*lead, "case"), self.values)
+        if self.predictions is not None:
+            variables["prediction"] = ((*lead, "case", "output"), self.predictions)
+        labels = {str(name): ("row", label) for name, label in self.plan.labels.items()}
+        cases = {str(name): ("case", label) for name, label in self.plan.cases.items()}
+        words = {"learner": self.learner, "loss_function": self.loss, "plan": self.plan.scheme}
+        return xr.Dataset(variables, coords=labels | cases, attrs=words)
+
+    def _means(self) -> dict[str, Float[np.ndarray, "*Q R"]]:
+        """Mean losses of test and training cases, NaN for failed rows."""
+        both = {"g": self.test_mean, "apparent": self.train_mean}
+        return {name: np.where(self.failed, np.nan, mean) for name, mean in both.items()}
+
+    def _repr_html_(self) -> str:
+        """In notebooks a small table."""
+        means = self._means()
+        known = {name: mean[np.isfinite(mean)] for name, mean in means.items()}
+        numbers = {"mean": known["g"], "on training cases": known["apparent"]}
+        rows = [
+            ("loss", self.loss),
+            ("plan", self.plan.scheme),
+            *((name, float(values.mean()) if len(values) else "not known") for name, values in numbers.items()),
+            *([("data sets", self.sets)] if self.sets is not None else []),
+            ("rows", self.resamples),
+            ("cases", self.plan.n),
+            ("failed rows", int(self.failed.sum()) + self.dropped),
+        ]
+        return rendered.table(self.learner, ("", ""), rows)
 
     def _pick(self, index: tuple[Any, ...], plan: Plan) -> "Losses":
         return replace(

@@ -131,6 +131,11 @@ class Tuned(Wrapper):
         return any(each.classifies for each in self._learners)
 
     @property
+    def accepts_missing(self) -> bool:
+        """Whether all the learners do."""
+        return all(each.accepts_missing for each in self._learners)
+
+    @property
     def predicts(self) -> str:
         """What the predictions are, whichever learner is chosen: what all of them predict, or the least that can be
         said of it.
