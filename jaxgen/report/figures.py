@@ -41,7 +41,7 @@ def drawings(
     """The distributions of the losses G [R]; of two classes whose predictions were kept also ROC and precision-recall
     curves. Each figure is closed before the next is made.
     """
-    names = ", ".join(one.learner for one in losses)
+    names = ", ".join(one.name for one in losses)
     view = next((each for each in views if each.losses), None)
     if view is not None:
         means = "; ".join(

@@ -88,7 +88,7 @@ def views(losses: Sequence[Losses], data: Data | None = None, *, positive: Any =
         with np.errstate(all="ignore"):
             seen = [one.with_loss(other, data.y) for one in every]
         if any(one.failed.any() for one in seen):
-            names = ", ".join(one.learner for one in seen if one.failed.any())
+            names = ", ".join(one.name for one in seen if one.failed.any())
             found[-1].troubles.append(f"no {TITLES[other.__name__]}: not all learners predict probabilities ({names})")
         else:
             found.append(_of_loss(seen))
@@ -100,7 +100,7 @@ def views(losses: Sequence[Losses], data: Data | None = None, *, positive: Any =
 def predictions_of(losses: Sequence[Losses], data: Data) -> list[metrics.Predictions]:
     """What each learner's rows predict, [R, N, K], for figures and areas."""
     classes = data.classes if len(data.classes) > 1 else ()
-    return [metrics.Predictions.from_arrays(data.y, one.predictions, one.test, classes, one.learner) for one in losses]
+    return [metrics.Predictions.from_arrays(data.y, one.predictions, one.test, classes, one.name) for one in losses]
 
 
 def _of_loss(losses: list[Losses]) -> View:
@@ -112,7 +112,7 @@ def _of_loss(losses: list[Losses]) -> View:
         except ValueError as trouble:
             found.append([])
             troubles.append(f"no {what}: {trouble}")
-    names = [one.learner for one in losses]
+    names = [one.name for one in losses]
     title = TITLES.get(losses[0].loss, f"{losses[0].loss} loss")
     table = comparison_table(found[1])
     return View(title, names, losses, summaries(losses), found[0], found[1], table, troubles)
@@ -120,7 +120,7 @@ def _of_loss(losses: list[Losses]) -> View:
 
 def _of_areas(losses: list[Losses], data: Data, positive: Any) -> View:
     """Areas under the ROC curve, of each row, and their differences."""
-    names, plan = [one.learner for one in losses], losses[0].plan
+    names, plan = [one.name for one in losses], losses[0].plan
     view = View("AUC", names, larger_is_better=True)
     try:
         areas = [metrics.roc.auc(each, positive=positive) for each in predictions_of(losses, data)]

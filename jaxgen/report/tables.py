@@ -59,7 +59,7 @@ def summaries(losses: Sequence[Losses]) -> pd.DataFrame:
         raw, error, apparent = found.raw, found.monte_carlo_error, np.mean(one_learner.train_mean)
         numbers = (raw.avr, error, raw.tavr, raw.med, raw.std, raw.mad, raw.iqr, apparent)
         rows.append(dict(zip(COLUMNS, map(float, numbers), strict=True)))
-    return pd.DataFrame(rows, index=[one_learner.learner for one_learner in each], columns=list(COLUMNS))
+    return pd.DataFrame(rows, index=[one_learner.name for one_learner in each], columns=list(COLUMNS))
 
 
 def intervals(losses: Sequence[Losses]) -> list[Result]:
@@ -236,7 +236,7 @@ def of_one_set(losses: Sequence[Losses]) -> list[Losses]:
     several = next((one_learner for one_learner in each if one_learner.sets is not None), None)
     if several is not None:
         raise ValueError(
-            f"expected the losses of one data set, got those of {several.sets} of {several.learner}; choose one with "
+            f"expected the losses of one data set, got those of {several.sets} of {several.name}; choose one with "
             "losses[q]"
         )
     return each
