@@ -17,8 +17,21 @@ author = "The jaxgen authors"
 copyright = author
 version = release = version_of("jaxgen")
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "myst_nb", "sphinx_copybutton", "sphinx_gallery.gen_gallery"]
-exclude_patterns = ["build"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "myst_nb",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = [
+    "build",
+    "gallery_scripts",
+    "gallery/*.ipynb",  # to be downloaded; the pages are made from the .rst
+    "sg_execution_times.rst",
+    "gallery/sg_execution_times.rst",
+]
 sphinx_gallery_conf = {
     "examples_dirs": "gallery_scripts",
     "gallery_dirs": "gallery",
@@ -27,6 +40,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "download_all_examples": False,
     "abort_on_example_error": True,
+    "write_computation_times": False,
 }
 nb_execution_mode = "off"  # notebooks stand in the repository executed, and the tests execute them
 nb_merge_streams = True
