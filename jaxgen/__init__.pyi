@@ -1,4 +1,4 @@
-from . import algebraic, datasets, delve, learn, loss, plot, resample, simulate, stats, store
+from . import algebraic, datasets, delve, learn, loss, plot, resample, simulate, sklearn, stats, store
 from .engine import assess, predict
 from .stats.remarks import check
 from .types import Data, Losses, Plan, Predicted
@@ -19,6 +19,7 @@ __all__ = [
     "predict",
     "resample",
     "simulate",
+    "sklearn",
     "stats",
     "store",
 ]

@@ -25,11 +25,12 @@ MAY_IMPORT = {
     "simulate": {"types", "simulate"},
     "resample": {"types", "resample"},
     "learn": {"types", "loss", "learn"},
+    "sklearn": {"types", "learn", "sklearn"},
     "algebraic": {"types", "loss", "algebraic"},
     "stats": {"types", "loss", "stats"},
     "engine": {"types", "loss", "store", "engine"},
     "plot": {"types", "stats", "plot"},
-    "report": {"types", "stats", "plot"},
+    "report": {"types", "loss", "store", "stats", "plot", "report"},
     "delve": {
         *("types", "loss", "store", "datasets", "simulate", "resample", "learn", "engine", "stats", "plot", "delve"),
     },

@@ -19,7 +19,7 @@ from jaxgen.algebraic.functions import (
 from jaxgen.loss import by_name, squared
 from jaxgen.types import Data, Key, Learner, Loss, Params, Plan, as_learner, keys
 from jaxgen.types.calls import explained, failure_of, losses_of, predictions_of
-from jaxgen.types.checks import check_predictions, check_targets
+from jaxgen.types.checks import check_missing, check_predictions, check_targets
 from jaxgen.types.identity import named
 from jaxgen.types.numbers import require_kind, require_number, require_one_of, shown
 
@@ -407,6 +407,7 @@ def _checked(key: Key, learner: Any, data: Data, loss: Loss) -> Learner:
     check_targets(loss, data.y, data.target)
     learner = as_learner(learner).for_data(data)
     check_predictions(loss, learner)
+    check_missing(learner, data)
     ones = np.ones((1, data.n), np.uint8)
     with explained(learner, "check(data, plan)"):
         learner.check(data, Plan(ones, ones, "one fit to all cases"))

@@ -436,4 +436,5 @@ def _asked(question: _Question, job: Job) -> dict[str, Any]:
         "settings of JAX": list(Settings.here()),
         "version of jaxgen": version("jaxgen"),
         "version of jax": jax.__version__,
+        **{f"version of {name}": number for name, number in question.learner.versions.items()},
     }

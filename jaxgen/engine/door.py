@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxgen.types import Data, Key, Learner, Loss, Plan, as_learner, keys
 from jaxgen.types.calls import explained
-from jaxgen.types.checks import check_predictions, check_targets
+from jaxgen.types.checks import check_missing, check_predictions, check_targets
 from jaxgen.types.contract import learns_from_absent_cases
 from jaxgen.types.identity import named
 from jaxgen.types.numbers import require, require_one_of, shown
@@ -44,6 +44,7 @@ def check(key: Key, learner: Any, data: Data, plan: Plan, loss: Loss, keep: str,
     _check_loss(loss, data)
     learner = as_learner(learner).for_data(data)
     _check_sentences(learner)
+    check_missing(learner, data)
     with explained(learner, "check(data, plan)"):
         learner.check(data, plan)
     check_predictions(loss, learner)
@@ -127,7 +128,7 @@ def _is_ours(learner: Any) -> bool:
 
 def check_absence(learner: Learner, data: Data) -> None:
     """Refuses a learner of the user's that learns from cases of weight 0 of data [*Q, N, D], and so from test cases."""
-    if _is_ours(learner):
+    if learner.on_host or _is_ours(learner):
         return
     x, y = (data.x[0], data.y[0]) if data.sets else (data.x, data.y)
     few = np.linspace(0, data.n - 1, min(data.n, max(24, 2 * (data.d + 8)), 256)).astype(int)

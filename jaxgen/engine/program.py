@@ -42,6 +42,9 @@ _TRANSCENDENTAL = frozenset({"tanh", "logistic", "exp", "log", "log1p", "expm1",
 _COSTLY = 8
 """These functions cost as much as so many additions."""
 
+_HOST_OPERATIONS = 4e10
+"""What a training on the host is taken for, which nobody can trace: a hundred of them are a part of a run."""
+
 _NO_PART_OF_A_PROGRAM = re.compile(r"cache|log|dump|profil|traceback|explain|leak|distributed|coordinat|heartbeat")
 """Settings of JAX whose names match do not change what is compiled."""
 
@@ -94,10 +97,14 @@ def settings() -> tuple[tuple[str, str], ...]:
 
 def facts(job: Job) -> Facts:
     """Traces a few rows of one data set, if this was not done before with the same settings; nothing is compiled.
+    Nothing is traced of rows that are trained on the host.
 
     Raises:
       ValueError: a function of the learner or the loss cannot be traced, or gives something of another shape.
     """
+    if job.learner.on_host:
+        cases = 8 * (job.cases + job.new) * (job.inputs + job.outputs)
+        return Facts(cases, cases, cases, alone=False, operations=_HOST_OPERATIONS, info={})
     with jax.enable_x64(job.wide):
         return _facts(job, settings())
 

@@ -5,6 +5,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import jax
@@ -18,6 +20,7 @@ from jaxgen.engine.units import suited
 from jaxgen.engine.workers import ALONE, run_all
 from jaxgen.loss import about
 from jaxgen.types import Data, Key, Learner, Loss, Plan
+from jaxgen.types.calls import distribution_of, losses_of
 from jaxgen.types.identity import code_digest
 
 _GATHER_SHARE = 0.75
@@ -145,6 +148,8 @@ class Run:
 
     def all_rows(self, advance: Callable[[int], Any]) -> None:
         """Trains every row; those that a learner's `fit_rows` did not solve well are trained again, one by one."""
+        if self.job.learner.on_host:
+            return self._on_host(advance)
         while not self.done.all():
             size, blocks = self._blocks()
             try:
@@ -163,6 +168,32 @@ class Run:
                 (_Block(rows[:, 0], rows[:, 1:], (rows[:, :1], rows[:, 1:])) for rows in parts),
                 lambda rows: None,
             )
+
+    def _on_host(self, advance: Callable[[int], Any]) -> None:
+        """Lets the learner train rows on the host, and takes the losses of what they predict."""
+        job, (sets, rows) = self.job, self.shape
+        cpu = jax.local_devices(backend="cpu")[0]
+        with jax.enable_x64(job.wide), jax.default_device(cpu):
+            jax.eval_shape(partial(host_losses, job.learner, job.loss, job.code), self.y[0], self.y[0])
+        step = self.chunk or rows
+        for q, begin in product(range(sets), range(0, rows, step)):
+            numbers = np.arange(begin, min(begin + step, rows))
+            x, y = (array[0 if job.one_data_set else q] for array in (self.x, self.y))
+            words = np.stack([row_words(self.key, q + self.first[0], int(r) + self.first[1]) for r in numbers])
+            block = _Block(np.array([q]), numbers[None], (slice(q, q + 1), slice(begin, numbers[-1] + 1)))
+            weights = self._weights(self.plan.train, block)[0]
+            trained = job.learner.train_rows(words, x[: job.cases], y, weights, x)
+            for r, row in zip(numbers, trained, strict=True):
+                with jax.enable_x64(job.wide), jax.default_device(cpu):
+                    losses = host_losses(job.learner, job.loss, job.code, y, row.predictions[: job.cases])
+                for name, value in row.info.items():
+                    self.info.setdefault(name, np.zeros((*self.shape, *value.shape), value.dtype))
+                one = _Block(np.array([q]), np.array([[r]]), (slice(q, q + 1), slice(r, r + 1)))
+                lead = (None, None)
+                info = {name: value[lead] for name, value in row.info.items()}
+                code = np.full((1, 1), row.failure, np.uint8)
+                self._store(one, losses[lead], row.predictions[lead], code, np.ones((1, 1), bool), info)
+                advance(1)
 
     def _blocks(self) -> tuple[tuple[int, int], Iterator["_Block"]]:
         """The shape (data sets, rows) of a chunk, and all chunks."""
@@ -272,6 +303,23 @@ class Run:
         if self.predictions is not None:
             arrays["predictions"] = self.predictions
         return arrays | {f"info/{name}": array for name, array in self.info.items()}
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def host_losses(learner: Learner, loss: Loss, code: str, y: Any, predictions: Any) -> Any:
+    """Losses [N] of what a row predicted on the host, [N, K]; `code` is the digest of the user's code in both."""
+    known = distribution_of(learner, None, y, predictions) if about(loss).distribution else predictions
+    return losses_of(loss, y, known)
+
+
+def row_words(key: Key, q: int, r: int) -> np.ndarray:
+    """The numbers of the random key of row r of data set q, [words]: of the same key as where JAX trains it."""
+    return np.asarray(_row_words(key, np.uint32(q), np.uint32(r)))
+
+
+@jax.jit
+def _row_words(key: Any, q: Any, r: Any) -> Any:
+    return jax.random.key_data(jax.random.fold_in(jax.random.fold_in(key, q), r))
 
 
 def bytes_kept(job: Job, keep: str, dtype: Any = np.float64) -> int:

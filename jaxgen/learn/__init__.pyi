@@ -1,4 +1,5 @@
 from .bayes import Bayes, Draws, Mixture, Prior, Width, posterior_draws
+from .external import External
 from .linear import Freedom, Learner, LeastSquares, LinearFit, Mean
 from .logistic import Logistic, LogisticFit
 from .neighbours import Neighbours, NeighboursFit
@@ -7,7 +8,7 @@ from .per_input import RidgePerInput, RidgePerInputFit
 from .promises import check
 from .ridge import Ridge, RidgeFit
 from .text import from_text
-from .wrap import Augmented, EarlyStopped, Ensemble, Normalised, Range, Scaled, Tuned, sample
+from .wrap import Augmented, EarlyStopped, Ensemble, Imputed, Normalised, Range, Scaled, Tuned, sample
 
 __all__ = [
     "L1",
@@ -20,7 +21,9 @@ __all__ = [
     "Draws",
     "EarlyStopped",
     "Ensemble",
+    "External",
     "Freedom",
+    "Imputed",
     "Learner",
     "LeastSquares",
     "LinearFit",

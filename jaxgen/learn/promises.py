@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxgen import loss
-from jaxgen.types import Data, Learner, Plan, as_learner
+from jaxgen.types import Data, Learner, Plan
 from jaxgen.types.contract import differ, fitted_predictions, learns_from_absent_cases
+from jaxgen.types.learner import as_inner
 from jaxgen.types.numbers import first_line, shown
 
 
@@ -49,7 +50,7 @@ def check(learner: Any, data: Data | None = None, skip: Collection[str] = ()) ->
     unknown = sorted(set(skip) - set(_CHECKS))
     if unknown:
         raise ValueError(f"expected names among {', '.join(_CHECKS)} to skip, got {unknown[0]!r}; choose among them")
-    inside = as_learner(learner)
+    inside = as_inner(learner, "a learner to try")
     trial = _trial(inside, data)
     for name in (passed := [name for name in _CHECKS if name not in skip]):
         _CHECKS[name](learner, trial)
@@ -89,7 +90,7 @@ class _Trial:
 def _trial(learner: Learner, data: Data | None) -> _Trial:
     data = _made(learner.classifies) if data is None else data
     data = data[0] if data.sets else data
-    few = Data(data.x[:48], data.y[:48], data.names, data.target, data.task, data.classes).checked()
+    few = replace(data, x=data.x[:48], y=data.y[:48]).checked()
     learner = learner.for_data(few)
     ones = np.ones((1, few.n), np.uint8)
     learner.check(few, Plan(ones, ones, "a few cases"))

@@ -3,6 +3,7 @@
 from jaxgen.resample.designs import paired_halves, task_instances
 from jaxgen.resample.folds import five_by_two, k_fold, leave_one_out, nested_pairs, time_blocks
 from jaxgen.resample.splits import balanced, bootstrap, from_weights, full, leave_out, stack
+from jaxgen.resample.splitters import from_splitter
 from jaxgen.resample.subsets import by_size, half_samples
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "bootstrap",
     "by_size",
     "five_by_two",
+    "from_splitter",
     "from_weights",
     "full",
     "half_samples",

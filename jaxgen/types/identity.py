@@ -26,6 +26,11 @@ _KNOWN = {
     "builtins",
     "functools",
     "operator",
+    "sklearn",
+    "imblearn",
+    "xgboost",
+    "lightgbm",
+    "catboost",
 }
 """Packages whose functions and classes are known by their names."""
 
@@ -110,8 +115,9 @@ def _parts(value: Any, seen: set[int]) -> Iterator[str]:
     elif dataclasses.is_dataclass(value):
         yield from _parts(type(value), seen)
         for field in dataclasses.fields(value):
-            yield f"field {field.name}"
-            yield from _parts(getattr(value, field.name, None), seen)
+            if field.compare:
+                yield f"field {field.name}"
+                yield from _parts(getattr(value, field.name, None), seen)
     elif isinstance(value, tuple | list):
         yield f"{type(value).__name__} of {len(value)}"
         for each in value:

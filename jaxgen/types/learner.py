@@ -1,6 +1,6 @@
 """What a learner is: the base class with all optional methods and their defaults, and the door for other learners."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -34,6 +34,20 @@ class Freedom(NamedTuple):
     x_scale: bool = False
     y_shift: bool = False
     y_scale: bool = False
+
+
+class HostRow(NamedTuple):
+    """What came of a row that was trained on the host.
+
+    Attributes:
+      predictions: of m cases, [m, K], NaN where the fit failed.
+      failure: 0 for a fit that went well, else the number (from 1) of its sentence in `Learner.failures`.
+      info: as `Learner.diagnose` says of other rows; a text "error" is quoted in messages about failed rows.
+    """
+
+    predictions: Float[np.ndarray, "m K"]
+    failure: int
+    info: dict[str, np.ndarray]
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,6 +85,11 @@ class Learner(Value):
         return ()
 
     @property
+    def accepts_missing(self) -> bool:
+        """Whether it learns from, and predicts for, cases some of whose inputs are missing, NaN."""
+        return False
+
+    @property
     def freedom(self) -> Freedom:
         """The changes of unit that leave what is learned the same."""
         return Freedom()
@@ -101,6 +120,16 @@ class Learner(Value):
         its loops tell.
         """
         return None
+
+    @property
+    def on_host(self) -> bool:
+        """Whether `assess` and `predict` train its rows on the host, by `train_rows`, and trace nothing."""
+        return False
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Versions of other packages, by name, that its numbers depend on: a run in a store goes on with the same."""
+        return {}
 
     def for_data(self, data: Any) -> "Learner":
         """The learner as it is to be used on these data (`Data`, x [*Q, N, D]); usually itself."""
@@ -153,6 +182,25 @@ class Learner(Value):
           and `diagnose` then read the parameters.
         """
         raise TypeError(f"expected a learner that shares work between rows, got {self}; call fit for every row")
+
+    def train_rows(
+        self,
+        words: Shaped[np.ndarray, "R words"],
+        x: Float[np.ndarray, "n D"],
+        y: Float[np.ndarray, "n K"],
+        w: Shaped[np.ndarray, "R n"],
+        at: Float[np.ndarray, "m D"],
+    ) -> Iterator[HostRow]:
+        """Trains R weightings of one data set and says, row by row in their order, what each predicts; for learners
+        that are trained `on_host`.
+
+        Args:
+          words: the numbers of the random key of each row, [R, words].
+          x, y: cases, [n, D] and [n, K], in double precision and the units of the data.
+          w: how often each case counts, whole numbers, [R, n]; cases of weight 0 must be left out.
+          at: cases to predict, [m, D].
+        """
+        raise TypeError(f"expected a learner that trains on the host, got {self}; call fit for every row")
 
     def shares_along(self, setting: str) -> bool:
         """Whether there is `fit_along` for a setting: the name of a field, that of a learner inside as "base.ridge"."""
@@ -261,6 +309,11 @@ class Foreign(Learner):
     def raw_inputs(self) -> tuple[int, ...]:
         """As it says, if it does."""
         return tuple(getattr(self.own, "raw_inputs", ()))
+
+    @property
+    def accepts_missing(self) -> bool:
+        """As it says, if it does."""
+        return bool(getattr(self.own, "accepts_missing", False))
 
     @property
     def freedom(self) -> Freedom:
@@ -401,7 +454,7 @@ def as_learner(learner: Any, what: str = "a learner") -> Learner:
     if type(learner).__module__.split(".")[0] == "sklearn":
         raise TypeError(
             f"expected {what} whose fit takes (key, x, y, w) and whose predict takes (params, x), got scikit-learn's "
-            f"{type(learner).__name__}; use Losses.from_predictions with its predictions"
+            f"{type(learner).__name__}; use learn.External({type(learner).__name__}(...))"
         )
     if type(learner).__hash__ in (None, object.__hash__):
         raise TypeError(
@@ -409,6 +462,21 @@ def as_learner(learner: Any, what: str = "a learner") -> Learner:
             "plain values"
         )
     return Foreign(learner)
+
+
+def as_inner(learner: Any, what: str = "a learner") -> Learner:
+    """As `as_learner`, for a learner that another one trains.
+
+    Raises:
+      TypeError: it is no learner, or one whose rows only the engine can train, on the host.
+    """
+    inner = as_learner(learner, what)
+    if inner.on_host:
+        raise TypeError(
+            f"expected {what} traced by JAX, got {_short(inner)}, which is trained on the host; do inside it what "
+            "is wanted, for example with make_pipeline(StandardScaler(), estimator) or GridSearchCV of scikit-learn"
+        )
+    return inner
 
 
 def _short(learner: Any) -> str:

@@ -8,10 +8,12 @@ import numpy as np
 from jaxtyping import Bool, Float, UInt8
 
 from jaxgen.loss import by_name
+from jaxgen.types import rendered
 from jaxgen.types.checks import check_targets
+from jaxgen.types.estimators import as_targets, fitted_estimators
 from jaxgen.types.identity import named
-from jaxgen.types.numbers import shown
-from jaxgen.types.plan import Plan, as_labels, as_weights
+from jaxgen.types.numbers import first_line, shown
+from jaxgen.types.plan import Plan, as_counts, as_labels, as_weights, found_design
 
 Loss = Callable[[Any, Any], Any]
 """Targets and predictions, [*N, K] each, to losses [*N]; arrays of JAX or, for `Losses.from_predictions`, of NumPy."""
@@ -103,6 +105,61 @@ class Losses:
         reasons = ("a prediction of a test case is missing, or its loss is not finite",)
         return cls(
             test_mean, train_mean, plan, learner, named(counted), failure, reasons, values, predictions=predicted
+        )
+
+    @classmethod
+    def from_cross_validate(
+        cls,
+        result: Any,
+        x: Any,
+        y: Any,
+        loss: Loss | str,
+        learner: str | None = None,
+        *,
+        labels: Any = None,
+        groups: Any = None,
+        times: Any = None,
+    ) -> "Losses":
+        """Losses of what scikit-learn's `cross_validate(..., return_estimator=True, return_indices=True)` returned.
+
+        Every fitted estimator predicts all cases. Of classifiers these are probabilities, where they have
+        `predict_proba`, and the targets are turned into one column for each class that is in y, in sorted order. Folds
+        and blocks of a series are recognised, as `resample.from_splitter` does.
+
+        Args:
+          result: the dictionary, with "estimator" and "indices".
+          x: the inputs that were given to `cross_validate`, of N cases.
+          y: the targets that were given to it, [N], or [N, K] for a regression of several outputs.
+          loss: of `jaxgen.loss`, also by its name, or a function of (y, predictions) to [R, N].
+          learner: what to call it; by default the code of the first estimator.
+          labels, groups, times: as for `from_predictions`.
+        Returns:
+          Losses [R], [R, N]; rows whose estimator was not fitted, since its fit failed, are marked as failed.
+        Raises:
+          TypeError: no such dictionary, or the loss is no function.
+          ValueError: estimators or indices were not returned, or do not fit x and y.
+        """
+        estimators, indices = fitted_estimators(result)
+        targets, predict = as_targets(estimators, y)
+        n = len(targets)
+        train, test = (np.stack([as_counts(one, n, name) for one in indices[name]]) for name in ("train", "test"))
+        predicted, error = np.full((len(estimators), *targets.shape), np.nan), None
+        for row, estimator in enumerate(estimators):
+            try:
+                predicted[row] = predict(estimator, x)
+            except Exception as trouble:  # not fitted, where error_score is a number
+                error = error or trouble
+        if np.isnan(predicted).all():
+            raise ValueError(
+                f"expected estimators that predict the {n} cases, got {first_line(error) if error else 'no numbers'}; "
+                "give the x and y that cross_validate had"
+            ) from error
+        found, cases = found_design(train, test)
+        name = " ".join(repr(estimators[0]).split()) if learner is None else learner
+        times = cases.get("time") if times is None else times
+        labels = found if labels is None else labels
+        return cls.from_predictions(
+            targets, predicted, train, test, loss, name, labels=labels, groups=groups, times=times
         )
 
     @property
@@ -262,6 +319,76 @@ class Losses:
             predictions=None,
         )
 
+    def to_frame(self) -> Any:
+        """One row per trained row, as a pandas DataFrame.
+
+        Returns:
+          Columns set, where there are several data sets [Q]; row, from 0; g and apparent, the mean losses of its test
+          and training cases, NaN where there are none; the labels of the plan, such as repeat and fold; failed; and
+          reason, why it failed, empty if it did not.
+        """
+        import pandas as pd
+
+        sets, rows = self.sets or 1, self.resamples
+        shape = (sets, rows)
+        failure = np.broadcast_to(self.failure, shape).reshape(-1)
+        columns: dict[str, Any] = {} if self.sets is None else {"set": np.repeat(np.arange(sets), rows)}
+        columns |= {"row": np.tile(np.arange(rows), sets)}
+        columns |= {name: np.array(mean, np.float64).reshape(-1) for name, mean in self._means().items()}
+        columns |= {str(name): np.tile(label, sets) for name, label in self.plan.labels.items()}
+        reasons = np.array(["", *self.reasons], dtype=object)
+        return pd.DataFrame(columns | {"failed": failure > 0, "reason": reasons[failure]})
+
+    def to_xarray(self) -> Any:
+        """The numbers with names for their axes, as an xarray Dataset, where the package xarray is installed.
+
+        Returns:
+          Variables g, apparent and failed over [set,] row; train and test over [set,] row, case; and loss and
+          prediction over [set,] row, case[, output] where they were kept. Coordinates are the labels of the plan.
+        Raises:
+          ModuleNotFoundError: there is no xarray.
+        """
+        try:
+            import xarray as xr
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(
+                "expected the package xarray for to_xarray, got none installed; pip install 'jaxgen[xarray]', or use "
+                "to_frame"
+            ) from None
+        lead = ("row",) if self.sets is None else ("set", "row")
+        plan = ("row", "case") if self.plan.sets is None else ("set", "row", "case")
+        variables = {name: (lead, mean) for name, mean in self._means().items()}
+        variables |= {"failed": (lead, self.failed), "train": (plan, self.train), "test": (plan, self.test)}
+        if self.values is not None:
+            variables["loss"] = ((*lead, "case"), self.values)
+        if self.predictions is not None:
+            variables["prediction"] = ((*lead, "case", "output"), self.predictions)
+        labels = {str(name): ("row", label) for name, label in self.plan.labels.items()}
+        cases = {str(name): ("case", label) for name, label in self.plan.cases.items()}
+        words = {"learner": self.learner, "loss_function": self.loss, "plan": self.plan.scheme}
+        return xr.Dataset(variables, coords=labels | cases, attrs=words)
+
+    def _means(self) -> dict[str, Float[np.ndarray, "*Q R"]]:
+        """Mean losses of test and training cases, NaN for failed rows."""
+        both = {"g": self.test_mean, "apparent": self.train_mean}
+        return {name: np.where(self.failed, np.nan, mean) for name, mean in both.items()}
+
+    def _repr_html_(self) -> str:
+        """In notebooks a small table."""
+        means = self._means()
+        known = {name: mean[np.isfinite(mean)] for name, mean in means.items()}
+        numbers = {"mean": known["g"], "on training cases": known["apparent"]}
+        rows = [
+            ("loss", self.loss),
+            ("plan", self.plan.scheme),
+            *((name, float(values.mean()) if len(values) else "not known") for name, values in numbers.items()),
+            *([("data sets", self.sets)] if self.sets is not None else []),
+            ("rows", self.resamples),
+            ("cases", self.plan.n),
+            ("failed rows", int(self.failed.sum()) + self.dropped),
+        ]
+        return rendered.table(self.learner, ("", ""), rows)
+
     def _pick(self, index: tuple[Any, ...], plan: Plan) -> "Losses":
         return replace(
             self,
@@ -278,6 +405,7 @@ class Losses:
         rows = [tuple(int(i) for i in row) for row in np.argwhere(self.failed)[:3]]
         return "; ".join(
             f"row {', '.join(map(str, row))}{self._step(row)}: {self.reasons[int(self.failure[row]) - 1]}"
+            f"{self._error(row)}"
             for row in rows
         )
 
@@ -285,6 +413,11 @@ class Losses:
         """The first step at which something failed in a row, where the learner counts steps."""
         steps = np.asarray(self.info.get("failed_step", np.full(self.failure.shape, -1)))[row]
         return f" at step {steps[steps >= 0].min()}" if (steps >= 0).any() else ""
+
+    def _error(self, row: tuple[int, ...]) -> str:
+        """What another package said of a row, where the learner keeps it."""
+        text = str(np.asarray(self.info["error"])[row]) if "error" in self.info else ""
+        return f" ({text})" if text else ""
 
     def _refuse_failed(self) -> None:
         if self.failed.any():

@@ -11,6 +11,9 @@ from jaxtyping import Int, UInt8
 from jaxgen.types.data import is_plain_array, kind_of, set_number
 from jaxgen.types.numbers import shown
 
+_SPLIT_ROWS = 256
+"""Rows whose indices are made at a time: a plan that is drawn where it is needed is never there as a whole."""
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -95,6 +98,54 @@ class Plan:
         labels = {name: label[rows] for name, label in self.labels.items()}
         train, test = (np.ascontiguousarray(each[..., rows, :]) for each in (self.train, self.test))
         return Plan(train, test, scheme, labels, self.cases)
+
+    def split(
+        self,
+        X: Any = None,  # noqa: N803  as scikit-learn calls it
+        y: Any = None,
+        groups: Any = None,
+    ) -> Iterator[tuple[Int[np.ndarray, " n1"], Int[np.ndarray, " n2"]]]:
+        """Indices of the training and test cases of each row, [n1] and [n2]: so a plan is a `cv` of scikit-learn, as in
+        `cross_val_score(estimator, X, y, cv=plan)`.
+
+        A case of weight 2 comes twice, one after the other; a case that a row neither trains nor tests on is in neither
+        of the two, and scikit-learn leaves it out.
+
+        Args:
+          X: the cases; only their number is looked at.
+          y, groups: not looked at; the plan was made with what it needs.
+        Raises:
+          ValueError: another number of cases, or splits of several data sets.
+        """
+        return self._pairs(self._checked_length(X))
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:  # noqa: N803
+        """Resamplings, R: what scikit-learn asks a `cv` for; X, y and groups as for `split`, [N] each.
+
+        Raises:
+          ValueError: as `split`.
+        """
+        self._checked_length(X)
+        return self.resamples
+
+    def _checked_length(self, x: Any) -> int:
+        """The number of cases, if those that are given are so many."""
+        if self.sets is not None:
+            raise ValueError(f"expected the splits of one data set, got those of {self.sets}; choose one with plan[q]")
+        given = self.n if x is None else int(x.shape[0]) if hasattr(x, "shape") else len(x)
+        if given != self.n:
+            raise ValueError(
+                f"expected the {self.n} cases of the plan ({self.scheme}), got {given}; give those that it was made "
+                "for, in their order"
+            )
+        return given
+
+    def _pairs(self, n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        cases = np.arange(n)
+        for first in range(0, self.resamples, _SPLIT_ROWS):
+            some = self.rows(first, min(first + _SPLIT_ROWS, self.resamples))
+            for train, test in zip(some.train, some.test, strict=True):
+                yield np.repeat(cases, train), np.repeat(cases, test)
 
     def __getitem__(self, q: int) -> "Plan":
         """The plan of data set q of Q, with train and test [R, N].
@@ -195,6 +246,58 @@ def as_weights(name: str, values: Any) -> UInt8[np.ndarray, "*R N"]:
             f"{list(where)}; a weight says how often the case counts"
         )
     return weights.astype(np.uint8)
+
+
+def as_counts(indices: Any, n: int, name: str) -> UInt8[np.ndarray, " N"]:
+    """How often each of N cases is in an array of indices, or of N flags, [N].
+
+    Raises:
+      ValueError: no such array, or a case more than 255 times.
+    """
+    try:
+        values = np.asarray(indices)
+    except (TypeError, ValueError):
+        values = np.asarray(None)
+    if values.dtype == bool and values.shape == (n,):
+        return values.astype(np.uint8)
+    whole = values.ndim == 1 and (values.dtype.kind in "iu" or not values.size)
+    if not whole or (values.size and not (values.min() >= 0 and values.max() < n)):
+        raise ValueError(
+            f"expected the {name} cases of a split as indices from 0 to {n - 1}, got {shown(indices)}; give a splitter "
+            "made for so many cases"
+        )
+    counts = np.bincount(values.astype(np.int64), minlength=n)
+    return as_weights(name, counts)
+
+
+def found_design(
+    train: UInt8[np.ndarray, "R N"], test: UInt8[np.ndarray, "R N"]
+) -> tuple[dict[str, Int[np.ndarray, "R"]], dict[str, Int[np.ndarray, "N"]]]:
+    """What weights [R, N] of another tool show by themselves, as labels of rows [R] and of cases [N].
+
+    Rows that, one after the other, test every case once and train on all others are folds, with labels "repeat" and
+    "fold". Rows that each test on what comes after all that they train on, different cases each, and train on what
+    others test, are blocks of a series: label "fold", and the places of the cases in time. Other rows have no labels.
+    """
+    rows, n = test.shape
+    if np.array_equal(train, 1 - test):
+        covered, ends = np.zeros(n, np.int64), []
+        for row in range(rows):
+            covered += test[row]
+            if covered.max() > 1:
+                break
+            if covered.min() == 1:
+                ends.append(row + 1)
+                covered[:] = 0
+        divisions = np.diff([0, *ends])
+        if ends and ends[-1] == rows and np.ptp(divisions) == 0 and divisions[0] > 1:
+            folds = int(divisions[0])
+            return {"repeat": np.arange(rows) // folds, "fold": np.arange(rows) % folds}, {}
+    case = np.arange(n)
+    ordered = (np.where(train > 0, case, -1).max(-1) < np.where(test > 0, case, n).min(-1)).all()
+    if rows > 1 and ordered and test.sum(0).max() <= 1 and (train.any(0) & test.any(0)).any():
+        return {"fold": np.arange(1, rows + 1)}, {"time": case}
+    return {}, {}
 
 
 def sum_cases(weights: UInt8[np.ndarray, "*Q R N"]) -> Int[np.ndarray, "*Q R"]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxgen.types import Key
 from jaxgen.types.keys import generator
-from jaxgen.types.learner import Foreign, as_learner
+from jaxgen.types.learner import Foreign, as_inner
 from jaxgen.types.numbers import require, require_number, require_one_of, shown
 from jaxgen.types.value import Value, plain
 
@@ -73,7 +73,7 @@ def sample(key: Key, base: Any, settings: Mapping[str, Any], count: int) -> tupl
       TypeError: no mapping of settings, or no learner.
       ValueError: a setting that the learner does not have, no values, or fewer different learners than asked for.
     """
-    as_learner(base)
+    as_inner(base)
     require("the count of a sample", count, 2, advice="there must be something to choose from")
     if not isinstance(settings, Mapping) or not settings:
         raise TypeError(
@@ -166,7 +166,7 @@ def listed(base: Any, grid: Any) -> tuple[Any, ...]:
     else:
         candidates = expanded(base, grid) if grid else (base,)
     for candidate in candidates:
-        as_learner(candidate, "Tuned to choose among learners, each")
+        as_inner(candidate, "Tuned to choose among learners, each")
     if len(candidates) < 2:
         raise ValueError(
             f"expected at least 2 learners to choose from, got {len(candidates)}; give a grid such as "

@@ -17,8 +17,9 @@ from jaxgen.learn.wrap.validation import check_loss, columns, divided, error_uni
 from jaxgen.learn.wrap.ways import Read, Together, Way, ways_of
 from jaxgen.learn.wrap.wrapper import Wrapper
 from jaxgen.loss import about, by_name, cross_entropy, hinge, squared
-from jaxgen.types import Data, Freedom, Key, Learner, Loss, Params, Plan, as_learner
+from jaxgen.types import Data, Freedom, Key, Learner, Loss, Params, Plan
 from jaxgen.types.checks import check_predictions, check_targets
+from jaxgen.types.learner import as_inner
 from jaxgen.types.numbers import require, require_one_of, shown
 from jaxgen.types.predictive import Mixture
 
@@ -113,7 +114,7 @@ class Tuned(Wrapper):
     @property
     def inside(self) -> Learner:
         """The first of the learners."""
-        return as_learner(self.candidates[0])
+        return as_inner(self.candidates[0])
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -128,6 +129,11 @@ class Tuned(Wrapper):
     def classifies(self) -> bool:
         """Whether targets must be zeros and ones, for one of the learners."""
         return any(each.classifies for each in self._learners)
+
+    @property
+    def accepts_missing(self) -> bool:
+        """Whether all the learners do."""
+        return all(each.accepts_missing for each in self._learners)
 
     @property
     def predicts(self) -> str:
@@ -260,7 +266,7 @@ class Tuned(Wrapper):
 
     @property
     def _learners(self) -> tuple[Learner, ...]:
-        return tuple(map(as_learner, self.candidates))
+        return tuple(map(as_inner, self.candidates))
 
     @property
     def _sentences(self) -> list[tuple[str, ...]]:

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
-from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Params, Plan, as_learner
+from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Params, Plan
+from jaxgen.types.learner import as_inner
 from jaxgen.types.predictive import Mixture
 
 
@@ -29,7 +30,7 @@ class Wrapper(Learner):
         Raises:
           TypeError: there is no learner inside.
         """
-        return as_learner(self.base, f"{type(self).__name__} to hold a learner")
+        return as_inner(self.base, f"{type(self).__name__} to hold a learner")
 
     @property
     def failures(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from jaxgen.stats.methods import Estimate
 from jaxgen.stats.spread import Spread, dropped, joined, without_spread
 from jaxgen.stats.statistic import direction
 from jaxgen.types import Losses
+from jaxgen.types.numbers import p_in_words
 from jaxgen.types.result import Result, described
 
 Describe = tuple[str, str, str]
@@ -55,7 +56,11 @@ class Comparison(Result):
         """The numbers in one line; of several data sets their median, and in how many a difference was found."""
         if not np.ndim(self.estimate):
             test = [" with ".join([f"{self.symbol} = {self.statistic:.4g}", *self._freedom()])]
-            test += [] if np.isnan(self.p_value) else [f"p = {self.p_value:.3g} ({self.alternative})"]
+            test += (
+                []
+                if np.isnan(self.p_value)
+                else [f"p {p_in_words(float(self.p_value), sign=True)} ({self.alternative})"]
+            )
             return [", ".join([f"difference {self.estimate:.5g}", *self._uncertainty(), *test, *self._parts()])]
         median = f"{self.estimate.size} data sets, median difference {np.median(self.estimate):.5g}"
         if np.isnan(self.p_value).any():
