@@ -35,7 +35,7 @@ OF_PROBABILITIES = [
         for word in ("classifiers_train", "sample_weight_equivalence", "methods", "unfitted")
     )
 ]
-"""The checks that look at `predict_proba`: the others, which compile long for the default, are those of scores above."""
+"""Checks that look at `predict_proba`. The default compiles long; a classifier by scores goes through all of them."""
 
 
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's checks say themselves which warnings are wrong
