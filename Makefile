@@ -1,5 +1,5 @@
 # Short names for the commands of `run`, which does the work.
-.PHONY: assess test lint docs
+.PHONY: assess test lint docs check
 
-assess test lint docs:
+assess test lint docs check:
 	./run $@

@@ -17,8 +17,17 @@ author = "The jaxgen authors"
 copyright = author
 version = release = version_of("jaxgen")
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "myst_nb", "sphinx_copybutton"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "myst_nb", "sphinx_copybutton", "sphinx_gallery.gen_gallery"]
 exclude_patterns = ["build"]
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery_scripts",
+    "gallery_dirs": "gallery",
+    "show_memory": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+}
 nb_execution_mode = "off"  # notebooks stand in the repository executed, and the tests execute them
 nb_merge_streams = True
 myst_enable_extensions = ["dollarmath"]
@@ -46,7 +55,7 @@ def notebooks_as_pages():
 
 def links_of_the_site(app, docname, source):
     """Links between pages and notebooks lead to the pages made of them; the name of a folder is no link on the site."""
-    text = source[0].replace("](../notebooks/", "](notebooks/")
+    text = source[0].replace("](../notebooks/", "](notebooks/").replace("](../CHANGELOG.md)", "](changes.md)")
     if docname.startswith("notebooks/"):
         text = text.replace("](../docs/", "](../").replace("](../benchmarks/", "](../../benchmarks/")
     source[0] = re.sub(r"\[([^\]]+)\]\(\.\./(?:tests|benchmarks/results)\)", r"\1", text)

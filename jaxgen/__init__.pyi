@@ -1,5 +1,6 @@
 from . import algebraic, datasets, delve, learn, loss, plot, resample, simulate, sklearn, stats, store
 from .engine import assess, predict
+from .stats.remarks import check
 from .types import Data, Losses, Plan, Predicted
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "Predicted",
     "algebraic",
     "assess",
+    "check",
     "datasets",
     "delve",
     "learn",

@@ -4,17 +4,19 @@ They take arrays of JAX, traced or not, and of NumPy, and return their like. Eac
 and predictions it is for; `assess` checks that. A function of your own without a description is taken as it is.
 """
 
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from jaxgen.types.numbers import require_number
+from jaxgen.types.numbers import require_number, shown
 from jaxgen.types.value import Value
 
-Numbers = Array | np.ndarray
+Numbers = Any
+"""An array of JAX or of NumPy; named by neither, since losses of NumPy need no JAX."""
+
 _NO_PROBABILITY = 1e-3
 """By so much may probabilities lie below 0, and their sum beside 1: sums of many in single precision do."""
 
@@ -212,6 +214,50 @@ class IntervalWidth(Value):
         """Losses [*N] of targets [*N, K] and a `learn.Mixture` [S, N, K]."""
         law = _mixture(self, prediction)
         return _xp(y).sum(law.quantile((1 + self.level) / 2) - law.quantile((1 - self.level) / 2), axis=-1)
+
+
+NAMES = {each.__name__: each for each in (squared, absolute, zero_one, cross_entropy, hinge, log_score)}
+"""The losses that a name alone says; `Missed` and `IntervalWidth` need a level."""
+
+_WITH_LEVEL = (Missed.__name__, IntervalWidth.__name__)
+
+
+def by_name(loss: Any) -> Any:
+    """The loss that a text names; anything else as it is, whatever it is.
+
+    Args:
+      loss: a name, such as "zero_one", or a per-case loss of (y [*N, K], prediction [*N, K]) to [*N].
+    Returns:
+      The loss, [*N].
+    Raises:
+      ValueError: a text that names none of `NAMES`.
+    """
+    if not isinstance(loss, str):
+        return loss
+    name = loss.strip().lower().replace("-", "_").replace(" ", "_")
+    if name in NAMES:
+        return NAMES[name]
+    level = next((each for each in _WITH_LEVEL if each.lower() == name.replace("_", "")), "")
+    near = difflib.get_close_matches(name, NAMES, 1, 0.5)
+    advice = (
+        f"which needs a level; give loss.{level}(0.9)"
+        if level
+        else (f"did you mean {near[0]!r}?" if near else "or give a function of (y, predictions)")
+    )
+    separator = ", " if level else "; "
+    raise ValueError(
+        f"expected the name of a loss, one of {', '.join(map(repr, NAMES))}, got {shown(loss)}{separator}{advice}"
+    )
+
+
+def of_task(task: str) -> Callable[..., Any]:
+    """The loss that is counted where none is named: the 0-1 loss of a classification, so that its mean is the error
+    rate, and the squared error of a regression. Losses [*N].
+
+    Args:
+      task: "regression" or "classification".
+    """
+    return zero_one if task == "classification" else squared
 
 
 def _require_level(level: Any) -> None:

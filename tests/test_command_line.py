@@ -18,7 +18,9 @@ from jaxgen.cli import assess as command
 from jaxgen.cli.parser import main
 from jaxgen.types import Plan
 
-FILES = ["1", "2", "distribution.png", "manifest.json", "report.txt", "summary.csv"]
+FILES = [
+    *("1", "2", "distribution.png", "experiment.toml", "manifest.json", "report.html", "report.txt", "summary.csv"),
+]
 FEW = ["--resamples", "12"]
 
 
@@ -112,7 +114,7 @@ def test_by_default_it_compares_a_line_with_the_mean_on_the_diabetes_data(folder
     assert line.g.mean() < mean.g.mean()
     assert same(line.plan, plan_of(manifest))
     table = pd.read_csv(out / "summary.csv", index_col="learner")
-    assert table.loc["LeastSquares()", "avr"] == pytest.approx(line.g.mean())
+    assert table.loc["LeastSquares()", "mean"] == pytest.approx(line.g.mean())
     assert (out / "distribution.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -507,7 +509,7 @@ def test_learners_that_fail_in_different_rows_leave_no_row_to_compare(csv, folde
     words = [*PRICES, "--learner", "linear", "--learner", "LeastSquares(ridge=1.0)", "--out", "out", *FEW]
     assert main([*words, "--drop-failed"]) == 1
     assert "no resampling is left on which all learners were trained" in capsys.readouterr().out
-    assert names(folder / "out") == ["1", "2", "manifest.json"]
+    assert names(folder / "out") == ["1", "2", "experiment.toml", "manifest.json"]
 
 
 def test_a_user_who_stops_keeps_what_was_trained(csv, folder, capsys, monkeypatch):

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 import jaxgen
-from jaxgen import algebraic, stats
+from jaxgen import algebraic, plot, stats
 from jaxgen.delve import analysis
 from jaxgen.stats import compare, conformal, estimate, interval, metrics, planning, worth
 
@@ -20,6 +21,7 @@ GUIDE = ROOT / "docs" / "which_interval_which_test.md"
 CHECKS = ROOT / "docs" / "checks.md"
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+GALLERY = sorted((ROOT / "docs" / "gallery_scripts").glob("plot_*.py"))
 BLOCK = re.compile(r"(<!-- not run: [^\n]+ -->\n)?```python\n(.*?)```", re.DOTALL)
 """Code of a page, and why it is not run, if it is not."""
 
@@ -53,6 +55,21 @@ def test_readme_runs_and_prints_what_it_says(tmp_path, monkeypatch, capsys):
 def test_pages_run_as_printed(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_as_printed(page)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", GALLERY, ids=lambda script: script.stem)
+def test_scripts_of_the_gallery_draw_one_figure(script):
+    with jax.numpy_dtype_promotion("standard"):
+        runpy.run_path(str(script))
+    assert len(plt.get_fignums()) == 1
+    plt.close("all")
+
+
+def test_every_figure_is_in_the_gallery():
+    figures = {name for name in plot.__all__ if inspect.isfunction(getattr(plot, name))} | {"task_figure"}
+    assert {script.stem.removeprefix("plot_") for script in GALLERY} == figures
+    assert [script for script in GALLERY if script.stem.removeprefix("plot_") + "(" not in script.read_text()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -97,8 +97,8 @@ REFUSED = {
         "got ZeroDivisionError: division by zero; try it alone",
     ),
     "a loss of one argument": (lambda: run(loss=lambda y: y), "got TypeError: .* takes 1 positional argument"),
-    "a loss by name": (lambda: run(loss="squared"), "got the text 'squared'; write loss=jaxgen.loss.squared"),
-    "no loss": (lambda: run(loss=None), "a loss as a function of .*, got None"),
+    "a misspelt loss": (lambda: run(loss="squard"), "the name of a loss, .*, got 'squard'; did you mean 'squared'"),
+    "a number for a loss": (lambda: run(loss=2), "a loss as a function of .*, or its name, got 2"),
     "weights ignored": (lambda: run(IGNORES_WEIGHTS), "to learn nothing from cases of weight 0, got other predictions"),
     "weights ignored, inside": (
         lambda: run(learn.Normalised(IGNORES_WEIGHTS)),

@@ -96,7 +96,7 @@ def test_a_summary_of_losses_says_whose_they_are():
     summary = estimate.summary(all_rows)
     np.testing.assert_array_equal(summary.raw.avr, estimate.summary(all_rows.g).raw.avr)
     assert summary.title == "Mean(), squared loss"
-    assert str(summary).startswith("Mean(), squared loss: 40 resamplings; Monte Carlo standard error of avr(G) 0.")
+    assert str(summary).startswith("Mean(), squared loss: 40 resamplings; Monte Carlo standard error of the mean 0.")
     assert (
         estimate.summary(losses(draws(40), failed=[3, 4]).without_failed()).title
         == "Mean(), squared loss, 2 failed rows left out"

@@ -20,7 +20,7 @@ from test_documents import functions
 from jaxgen import loss, resample
 from jaxgen.stats import compare, conformal, estimate, interval, metrics, planning, worth
 from jaxgen.stats.metrics import Predictions, roc
-from jaxgen.types import Predicted
+from jaxgen.types import Losses, Predicted
 
 pytestmark = pytest.mark.usefixtures("own_messages")
 
@@ -49,6 +49,8 @@ CASES, ERRORS = RANDOM.gamma(2.0, size=12), np.arange(12) % 3 == 0.0
 TABLE, SHARES = RANDOM.random((8, 3)), np.array([0.2, 0.5])
 TARGETS, SCORES = np.eye(2)[np.arange(20) % 2], RANDOM.random((4, 20, 2))
 PREDICTIONS = Predictions.from_arrays(TARGETS, SCORES)
+CLASSES = np.arange(N) % 2
+CLASSIFIED = Losses.from_predictions(CLASSES, RANDOM.random((40, N)), SPLITS.train, SPLITS.test, "zero_one")
 
 
 def predicted(plan, task="regression"):
@@ -81,6 +83,11 @@ def reference_skill(first, second, level=0.95, alternative="two-sided"):
 def over_splits(values, plan, scale="identity", level=0.95, alternative="two-sided"):
     """`metrics.over_splits` without its unit, which is any text."""
     return metrics.over_splits(values, plan, unit="AUC", scale=scale, level=level, alternative=alternative)
+
+
+def of_rows(losses, data, statistic, unit=None, greater_is_better=True, bounded=None):
+    """`metrics.of_rows` without the options of the statistic."""
+    return metrics.of_rows(losses, data, statistic, unit=unit, greater_is_better=greater_is_better, bounded=bounded)
 
 
 def two(first, second, positive=None):
@@ -210,6 +217,7 @@ GOOD = {
     "metrics.f_beta": (metrics.f_beta, {"predictions": PREDICTIONS}),
     "metrics.gains": (metrics.gains, {"predictions": PREDICTIONS, "shares": SHARES}),
     "metrics.lift": (metrics.lift, {"predictions": PREDICTIONS, "shares": SHARES}),
+    "metrics.of_rows": (of_rows, {"losses": CLASSIFIED, "data": CLASSES, "statistic": metrics.accuracy}),
     "metrics.over_splits": (over_splits, {"values": LOSSES.g, "plan": SPLITS}),
     "metrics.precision": (metrics.precision, {"predictions": PREDICTIONS}),
     "metrics.precision_at": (metrics.precision_at, {"predictions": PREDICTIONS, "shares": SHARES}),
@@ -241,6 +249,7 @@ METHODS = {
     "Ecdf.quantile_interval": (estimate.ecdf(CASES).quantile_interval, {"p": 0.5}),
     "Pairs.matrix": (compare.max_t(TABLE, resamples=19).matrix, {"name": "adjusted"}),
     "Predictions.from_arrays": (Predictions.from_arrays, {"y": TARGETS, "scores": SCORES}),
+    "Predictions.of": (Predictions.of, {"losses": CLASSIFIED, "data": CLASSES}),
     "Predictions.number": (PREDICTIONS.number, {"positive": 1}),
 }
 CALLS = GOOD | METHODS
@@ -394,6 +403,9 @@ ACCEPTED = {
     "labels": {"array of texts", "None"},
     "classes": {"array of texts", "empty list", "empty tuple", "None"},
     "test": {"None"},
+    "unit": {"text", "number as text", "no text", "text of two lines", "long text", "None"},
+    "greater_is_better": {"flag"},
+    "bounded": {"flag", "None"},
     "learner": {"text", "number as text", "no text", "text of two lines", "long text"},
 }
 

@@ -18,7 +18,7 @@ TREES = {name: ast.parse(path.read_text(), name) for name, path in FILES.items()
 
 WIDTH = 120
 MAY_IMPORT = {
-    "types": {"types"},
+    "types": {"types", "loss"},
     "loss": {"types"},
     "store": {"types", "store"},
     "datasets": {"types", "datasets"},
@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "stats": {"types", "loss", "stats"},
     "engine": {"types", "loss", "store", "engine"},
     "plot": {"types", "stats", "plot"},
-    "report": {"types", "stats", "plot"},
+    "report": {"types", "loss", "store", "stats", "plot", "report"},
     "delve": {
         *("types", "loss", "store", "datasets", "simulate", "resample", "learn", "engine", "stats", "plot", "delve"),
     },
@@ -90,8 +90,10 @@ def outer(name):
 
 
 def public(name):
-    """Public functions, classes and methods of a file."""
+    """Public functions, classes and methods of a file, without the further signatures of one function."""
     for node in TREES[name].body:
+        if any(ast.unparse(decorator) == "overload" for decorator in getattr(node, "decorator_list", ())):
+            continue
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
             yield node
             yield from (

@@ -1,13 +1,19 @@
-"""Tables as text: that their numbers are those of `jaxgen.stats`."""
+"""Tables as text and pages: that their numbers are those of `jaxgen.stats`."""
 
+import re
 from dataclasses import replace
+from html.parser import HTMLParser
+from typing import ClassVar
 
 import jax
 import numpy as np
 import pytest
 from hostile import STRANGERS, refused
+from sklearn.metrics import roc_auc_score
+from statsmodels.stats.multitest import multipletests
 
-from jaxgen import report, resample
+from jaxgen import Data, loss, report, resample
+from jaxgen.report.words import methods
 from jaxgen.stats import compare, estimate, interval
 from jaxgen.types import Losses
 
@@ -27,14 +33,16 @@ MEAN, LINE, RIDGE = losses("Mean()", 0), losses("LeastSquares()", 1), losses("Le
 
 def test_a_row_of_the_table_is_the_summary_of_its_learner():
     table = report.summaries([MEAN, LINE])
-    assert list(table.columns) == ["avr", "error", "tavr", "med", "std", "mad", "iqr", "apparent"]
+    names = {"mean": "avr", "trimmed_mean": "tavr", "median": "med", "standard_deviation": "std"}
+    names |= {"median_deviation": "mad", "interquartile_range": "iqr"}
+    assert set(table.columns) == {*names, "monte_carlo_error", "apparent"}
     assert list(table.index) == ["Mean()", "LeastSquares()"]
     for one in (MEAN, LINE):
         summary = estimate.summary(one)
         row = table.loc[one.learner]
-        for name in ("avr", "tavr", "med", "std", "mad", "iqr"):
-            assert row[name] == getattr(summary.raw, name)
-        assert row["error"] == summary.monte_carlo_error
+        for name, short in names.items():
+            assert row[name] == getattr(summary.raw, short)
+        assert row["monte_carlo_error"] == summary.monte_carlo_error
         assert row["apparent"] == one.apparent.mean()
 
 
@@ -43,18 +51,14 @@ def test_one_learner_seen_twice_has_two_rows():
     again = losses("Mean()", 5)
     table = report.summaries([MEAN, again])
     assert list(table.index) == ["Mean()", "Mean()"]
-    assert table["avr"].tolist() == [MEAN.g.mean(), again.g.mean()]
+    assert table["mean"].tolist() == [MEAN.g.mean(), again.g.mean()]
 
 
-def test_the_first_learner_is_compared_with_each_other():
+def test_all_pairs_of_learners_are_compared():
     found = report.comparisons([MEAN, LINE, RIDGE])
-    assert [(one.first, one.second) for one in found] == [
-        ("Mean()", "LeastSquares()"),
-        ("Mean()", "LeastSquares(ridge=1.0)"),
-    ]
-    assert [float(one.p_value) for one in found] == [
-        float(compare.corrected_t(MEAN, other).p_value) for other in (LINE, RIDGE)
-    ]
+    pairs = [(MEAN, LINE), (MEAN, RIDGE), (LINE, RIDGE)]
+    assert [(one.first, one.second) for one in found] == [(one.learner, other.learner) for one, other in pairs]
+    assert [float(one.p_value) for one in found] == [float(compare.corrected_t(*pair).p_value) for pair in pairs]
     assert report.comparisons([MEAN]) == []
 
 
@@ -79,7 +83,7 @@ def test_the_page_says_what_was_run_and_found():
     assert page.startswith(f"30 resamplings, {PLAN.scheme}\n")
     for part in (
         "squared loss",
-        "Monte Carlo standard error",
+        "standard error of the mean from having drawn these splits only",
         "Mean()",
         "LeastSquares()",
         f"{MEAN.g.mean():.5g}",
@@ -88,7 +92,7 @@ def test_the_page_says_what_was_run_and_found():
     ):
         assert part in page
     assert "no comparison" not in page
-    assert "left out" not in page
+    assert "resamplings left out" not in page
 
 
 def test_the_page_of_one_learner_compares_nothing():
@@ -142,3 +146,160 @@ def test_several_data_sets_have_no_page(function):
 def test_a_page_is_of_one_plan_and_one_loss():
     assert "learners on one plan with one loss, got squared on" in refused(lambda: report.page([MEAN, OTHER_PLAN]))
     assert "and absolute on" in refused(lambda: report.page([MEAN, replace(LINE, loss="absolute")]))
+
+
+# Views, tables of comparisons, and the page
+
+N = 60
+CLASSES = np.arange(N) % 3 == 0
+TARGETS = np.stack([~CLASSES, CLASSES], axis=1).astype(float)
+SCORES = np.random.default_rng(0).normal(size=N) + CLASSES
+SPLITS = resample.leave_out(KEY, N, 0.2, 20, strata=CLASSES)
+DATA = Data(SCORES[:, None], TARGETS, ("x",), "<kind>", "classification", ("no", "yes"))
+
+
+def classifier(name, slope):
+    """Probabilities that grow with the score, each row with some noise."""
+    noise = 0.3 * np.random.default_rng(1).normal(size=(20, N))
+    high = 1 / (1 + np.exp(-slope * (SCORES + noise - 0.5)))
+    predictions = np.stack([1 - high, high], axis=-1)
+    made = Losses.from_predictions(TARGETS, predictions, SPLITS.train, SPLITS.test, loss.zero_one, name)
+    return replace(made, plan=SPLITS)
+
+
+GOOD, FLAT = classifier("good", 2.0), classifier("<flat>", 0.1)
+
+
+def test_classes_are_judged_by_error_rate_log_loss_and_area():
+    found = report.views([GOOD, FLAT], DATA)
+    assert [view.title for view in found] == ["error rate", "log loss", "AUC"]
+    for view, other in zip(found, (loss.zero_one, loss.cross_entropy), strict=False):
+        want = [np.mean(one.with_loss(other, TARGETS).g) for one in (GOOD, FLAT)]
+        np.testing.assert_allclose(view.summaries["mean"], want, rtol=1e-12)
+    rows = [roc_auc_score(CLASSES[test], GOOD.predictions[row][test, 1]) for row, test in enumerate(GOOD.test > 0)]
+    assert float(found[2].intervals[0].estimate) == pytest.approx(np.mean(rows), rel=1e-12)
+    assert report.views([GOOD, FLAT])[0].title == "error rate", "without the data only the loss that was counted"
+    assert len(report.views([GOOD, FLAT])) == 1
+
+
+def test_the_better_learner_has_the_larger_area_and_the_smaller_error():
+    worse = replace(GOOD, predictions=GOOD.predictions[..., ::-1].copy(), learner="turned")
+    worse = replace(worse.with_loss(loss.zero_one, TARGETS), predictions=worse.predictions)
+    for first, second in ((GOOD, worse), (worse, GOOD)):
+        assert [view.table["better"].tolist() for view in report.views([first, second], DATA)] == [["good"]] * 3
+
+
+def test_learners_that_predict_scores_have_no_log_loss():
+    scores = replace(GOOD, predictions=2 * GOOD.predictions)
+    (view, areas) = report.views([GOOD, scores], DATA)
+    assert view.troubles == ["no log loss: not all learners predict probabilities (good)"]
+    assert areas.title == "AUC"
+
+
+def test_adjusted_p_values_are_those_of_holm():
+    found = report.comparisons([MEAN, LINE, RIDGE])
+    table = report.comparison_table(found)
+    want = multipletests([float(one.p_value) for one in found], method="holm")[1]
+    np.testing.assert_allclose(table["adjusted"], want, rtol=1e-12)
+    np.testing.assert_array_equal(table["difference"], [float(one.estimate) for one in found])
+    assert report.comparison_table([]).empty
+
+
+def test_the_page_of_three_learners_is_a_table_of_all_pairs():
+    page = report.page([MEAN, LINE, RIDGE])
+    assert "all pairs by the corrected resampled t-test (Nadeau & Bengio 2003), p-values adjusted by Holm 1979" in page
+    assert page.count("not told apart") == 3
+    better = report.page([MEAN, replace(LINE, test_mean=LINE.test_mean + 50), replace(RIDGE, test_mean=RIDGE.g + 50)])
+    assert better.count("< 0.001") >= 2
+
+
+class Parsed(HTMLParser):
+    """What a page of HTML loads, the texts of its images, and whether every tag is closed."""
+
+    EMPTY: ClassVar[set[str]] = {"meta", "img", "link", "br"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.loaded, self.alts, self.tags = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        named = dict(attrs)
+        self.tags.append(tag)
+        self.loaded += [value for name, value in attrs if name in ("src", "href", "data", "action")]
+        if tag == "img":
+            self.alts.append(named["alt"])
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    remarks, config = ["few <splits>"], 'target = "<kind>"\n'
+    done = report.html(
+        [GOOD, FLAT], path, data=DATA, seeds=(3, 4), command="run & again", config=config, remarks=remarks
+    )
+    assert done == path
+    assert report.html([GOOD], path) == path, "a page that it wrote is replaced"
+    report.html([GOOD, FLAT], path, data=DATA, seeds=(3, 4), command="run & again", config=config, remarks=remarks)
+    return path
+
+
+def test_the_page_of_html_holds_all_that_it_shows(page):
+    parsed = Parsed(page.read_text())
+    assert parsed.open == []
+    assert [name[:10] for name in parsed.loaded] == ["data:image"] * 3, "no network and no other file"
+    assert "script" not in parsed.tags
+    assert all(len(alt) > 40 for alt in parsed.alts)
+    assert page.stat().st_size < 10**6
+
+
+def test_the_page_of_html_says_what_was_done(page):
+    text = page.read_text()
+    for part in (
+        '<html lang="en">',
+        "&lt;flat&gt;",
+        "few &lt;splits&gt;",
+        "target = &#34;&lt;kind&gt;&#34;",
+        "20 random training sets of 48 cases, stratified by class, and tested on 12 cases left out",
+        "The seed of the splits was 3, that of the training 4.",
+        "Nadeau, C. &amp; Bengio, Y. (2003). Inference for the generalization error.",
+        "Wilson, E. B. (1927)",
+        "corrected score interval",
+        f"{GOOD.g.mean():.5g}",
+    ):
+        assert part in text
+    assert "<flat>" not in text
+
+
+PLANS = {
+    "folds": (
+        lambda: resample.k_fold(KEY, N, 5, 2),
+        "by 5-fold cross-validation, repeated 2 times with new folds: on 48",
+    ),
+    "bootstrap": (lambda: resample.bootstrap(KEY, N, 20), "20 bootstrap samples of the cases, and tested on those"),
+    "nested": (lambda: resample.nested_pairs(KEY, N, 4), r"nested cross-validation \(10 trainings\)"),
+    "splits": (lambda: resample.leave_out(KEY, N, 0.25, 20), "20 random training sets of 45 cases, and tested on 15"),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_methods_say_what_the_weights_show(name):
+    make, said = PLANS[name]
+    assert re.search(said, methods(report.views([losses("Mean()", 0, make())])))
+
+
+def test_a_file_of_somebody_else_is_not_replaced(tmp_path):
+    other = tmp_path / "thesis.html"
+    other.write_text("my thesis")
+    assert "got " in refused(lambda: report.html([MEAN], other), FileExistsError)
+    assert other.read_text() == "my thesis"
+    assert "whose folder is not there" in refused(lambda: report.html([MEAN], tmp_path / "no" / "a.html"), OSError)
+    refused(lambda: report.html([MEAN], 3), TypeError)
+    refused(lambda: report.html([MEAN], tmp_path / "a.html", title=3), ValueError)
+    refused(lambda: report.html([MEAN], tmp_path / "a.html", data=3), TypeError)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.html"]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chi2
 
 from jaxgen import resample
+from jaxgen.stats import design
 from jaxgen.types import Plan
 from jaxgen.types import drawn as rows_drawn
 
@@ -24,6 +25,7 @@ SCHEMES = {
     "leave_out": (lambda key: resample.leave_out(key, 20, fraction=0.25, resamples=30), True),
     "leave_out in sets": (lambda key: resample.leave_out(key, 20, fraction=0.25, resamples=7, sets=3), True),
     "leave_out of most": (lambda key: resample.leave_out(key, 20, fraction=0.8, resamples=30), True),
+    "leave_out in strata": (lambda key: resample.leave_out(key, 20, fraction=0.25, resamples=30, strata=STRATA), True),
     "leave_out of all splits": (lambda key: resample.leave_out(key, 6, fraction=0.5, resamples=20), True),
     "k_fold": (lambda key: resample.k_fold(key, 20, folds=3, repeats=2), True),
     "k_fold in strata": (lambda key: resample.k_fold(key, 20, folds=3, repeats=2, strata=STRATA), True),
@@ -282,6 +284,43 @@ def test_strata_are_even_in_every_class_and_in_all(seed, strata, share):
     assert np.ptp(plan.test_sizes) <= 1
     for label in np.unique(strata):
         assert spread(plan.test[:, strata == label].sum(1)) <= 1
+
+
+@properties
+@given(seed=seeds, strata=st.lists(st.integers(0, 4), min_size=12, max_size=60), share=st.floats(0.2, 0.8))
+def test_splits_leave_out_the_same_share_of_every_class(seed, strata, share):
+    """Rounded up or down."""
+    n, strata = len(strata), np.array(strata)
+    plan = resample.leave_out(jax.random.key(seed), n, share, 4, strata=strata)
+    tested = plan.test_sizes[0]
+    assert (plan.test_sizes == tested).all()
+    for label in np.unique(strata):
+        own = strata == label
+        assert (np.abs(plan.test[:, own].sum(1) - own.sum() * tested / n) < 1).all()
+
+
+def test_in_stratified_splits_all_cases_are_tested_alike():
+    """Of 2000 splits each case is tested in 2000 * 0.25 +- 4.9 standard deviations of independent draws, the one in a
+    million of both tails; classes of 3, 6 and 11 cases, of which a quarter is no whole number.
+    """
+    plan = resample.leave_out(KEY, 20, 0.25, 2000, strata=STRATA)
+    assert np.abs(plan.test.sum(0, dtype=int) - 500).max() < 4.9 * np.sqrt(2000 * 0.25 * 0.75)
+    assert design.unlike_random(plan) == ""
+
+
+STRATIFIED = {
+    "sets": ({"sets": 2}, "expected strata of one plan, got also sets or lazy"),
+    "lazy": ({"lazy": True}, "expected strata of one plan, got also sets or lazy"),
+    "too many": ({"strata": [0, 0, 1, 1], "n": 4, "fraction": 0.5, "resamples": 30}, "expected fewer different splits"),
+    "too few labels": ({"strata": [0, 1]}, "expected strata to be 20 labels, one per case, got shape"),
+}
+
+
+@pytest.mark.parametrize("case", STRATIFIED)
+def test_stratified_splits_refuse_what_they_cannot_do(case):
+    options, message = STRATIFIED[case]
+    with pytest.raises(ValueError, match=message):
+        resample.leave_out(KEY, **{"n": 20, "fraction": 0.25, "resamples": 5, "strata": STRATA, **options})
 
 
 @properties

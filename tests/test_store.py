@@ -82,7 +82,7 @@ def test_losses_of_the_engine_come_back_as_they_were(tmp_path):
 def test_a_file_says_which_version_wrote_it(tmp_path):
     with np.load(store.save(made(), tmp_path / "losses.npz")) as archive:
         manifest = json.loads(str(archive["manifest"]))
-    assert set(manifest) == {"learner", "loss", "reasons", "dropped", "scheme", "jaxgen", "checksum"}
+    assert set(manifest) == {"learner", "loss", "reasons", "dropped", "label", "key", "scheme", "jaxgen", "checksum"}
     assert manifest["scheme"] == made().plan.scheme
 
 

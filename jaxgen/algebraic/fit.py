@@ -16,10 +16,10 @@ from jaxgen.algebraic.functions import (
     programs,
     small_by_training,
 )
-from jaxgen.loss import squared
+from jaxgen.loss import by_name, squared
 from jaxgen.types import Data, Key, Learner, Loss, Params, Plan, as_learner, keys
 from jaxgen.types.calls import explained, failure_of, losses_of, predictions_of
-from jaxgen.types.checks import check_predictions, check_targets
+from jaxgen.types.checks import check_missing, check_predictions, check_targets
 from jaxgen.types.identity import named
 from jaxgen.types.numbers import require_kind, require_number, require_one_of, shown
 
@@ -161,7 +161,7 @@ def full_fit(
     key: Key,
     learner: Any,
     data: Data,
-    loss: Loss = squared,
+    loss: Loss | str = squared,
     *,
     minimised: Minimised | None = None,
 ) -> FullFit:
@@ -174,7 +174,7 @@ def full_fit(
       key: consumed; the randomness of the training.
       learner: what to fit.
       data: x [*Q, N, D] and y [*Q, N, K].
-      loss: the per-case loss, best a multiple of what the learner minimises.
+      loss: the per-case loss or its name, best a multiple of what the learner minimises.
       minimised: a function of the learner's parameters to (free, rebuild, cost): a tree of the numbers that training
         chose; a function of such a tree to the learner's parameters; and what training made small, a function of
         (free, x [n, D], y [n, K]) to (losses [n], penalty []). None takes the learner's own method of this name;
@@ -187,28 +187,28 @@ def full_fit(
       ValueError: data, learner and loss do not fit together, the fit failed, a function of the user's cannot be traced
         or returns other shapes, or a derivative is not finite.
     """
-    name = named(learner)
-    learner = _checked(key, learner, data, loss)
+    name, counted = named(learner), by_name(loss)
+    learner = _checked(key, learner, data, counted)
     with jax.enable_x64(True):
         x, y = (jnp.asarray(a if data.sets else a[None], jnp.float64) for a in (data.x, data.y))
         row_keys = jax.vmap(lambda q: row_key(key, q))(jnp.arange(len(x), dtype=jnp.int32))
         fitted, code = _fitted(learner, row_keys, x, y)
         _refuse_failed(learner, np.asarray(code))
         first = jax.tree.map(lambda a: a[0], fitted)
-        small = small_by_training(learner, loss, minimised, first, x[0])
-        derived = jax.tree.map(np.asarray, _derived(learner, loss, small, fitted, x, y))
+        small = small_by_training(learner, counted, minimised, first, x[0])
+        derived = jax.tree.map(np.asarray, _derived(learner, counted, small, fitted, x, y))
     arrays = derived._asdict()
     trained = arrays.pop("trained")
     bad = [name for name, value in arrays.items() if name != "ratio" and not np.isfinite(value).all()]
     if bad:
         raise ValueError(
             f"expected finite derivatives of {learner}, got others in {bad[0]}; "
-            f"check that the fit went well and that the loss {named(loss)} is smooth"
+            f"check that the fit went well and that the loss {named(counted)} is smooth"
         )
     arrays["ratio"] = _ratio(derived.losses, trained, derived.ratio)
     kept = {name: value if data.sets else np.asarray(value[0]) for name, value in arrays.items()}
     params = jax.tree.map(lambda a: np.asarray(a) if data.sets else np.asarray(a)[0], fitted)
-    return FullFit(learner, name, data, loss, key, params, small, **kept)
+    return FullFit(learner, name, data, counted, key, params, small, **kept)
 
 
 def require_fit(fit: Any) -> None:
@@ -407,6 +407,7 @@ def _checked(key: Key, learner: Any, data: Data, loss: Loss) -> Learner:
     check_targets(loss, data.y, data.target)
     learner = as_learner(learner).for_data(data)
     check_predictions(loss, learner)
+    check_missing(learner, data)
     ones = np.ones((1, data.n), np.uint8)
     with explained(learner, "check(data, plan)"):
         learner.check(data, Plan(ones, ones, "one fit to all cases"))

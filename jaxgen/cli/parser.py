@@ -1,4 +1,4 @@
-"""The command line: `jaxgen assess`, `jaxgen delve` and `jaxgen report`."""
+"""The command line: `jaxgen assess`, `jaxgen delve`, `jaxgen report` and `jaxgen info`."""
 
 import argparse
 import signal
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
 
-from jaxgen.cli import assess_options, delve_options, report_options
+from jaxgen.cli import assess_options, delve_options, info_options, report_options
 from jaxgen.cli.streams import complain, in_words, safe_streams
 
 _EPILOG = """exit codes: 0 done, 1 some trainings failed or something could not be saved (the rest is), 2 the input
@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     assess_options.add_to(commands)
     delve_options.add_to(commands)
     report_options.add_to(commands)
+    info_options.add_to(commands)
     return parser
 
 

@@ -1,19 +1,67 @@
 """What the command `jaxgen report` does."""
 
 import argparse
+import json
 import math
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from jaxgen import store
+from jaxgen.cli.assess_options import defaults_with as assess_defaults
+from jaxgen.cli.results import CONFIG
 from jaxgen.cli.streams import say
 from jaxgen.types import Losses
 
 
 def do_report(options: argparse.Namespace) -> int:
     """Prints how far every run in a folder is; returns the exit code."""
-    for folder in _folders(options.folder):
+    folders = _folders(options.folder)
+    for folder in folders:
         say("\n".join(_lines(store.open(folder))))
+    if options.html is not None:
+        _write_page(options.folder, folders, options.html)
+        say(f"saved in {options.html}")
     return 0
+
+
+def _write_page(folder: Path, runs: Sequence[Path], path: Path) -> None:
+    """Writes the report of the runs in a folder as a page, with the data where they are what they were."""
+    import matplotlib
+
+    from jaxgen.cli.assess import data_of, page_of
+
+    matplotlib.use("Agg")
+    losses = [store.open(run).losses() for run in runs]
+    common = min(one.resamples for one in losses)
+    if any(one.resamples != common for one in losses):
+        raise ValueError(
+            f"expected learners with the same resamplings done for a page, got {[one.resamples for one in losses]}; "
+            "wait for the rest, or name the folder of one of them"
+        )
+    losses = [one.without_failed(*losses) if any(each.failed.any() for each in losses) else one for one in losses]
+    config, options, data = folder / CONFIG, None, None
+    if config.is_file():
+        options = assess_defaults(config)
+        with suppress(OSError, ValueError):
+            data = data_of(options)[0]
+    kept = _sha_of_data(folder)
+    if data is not None and kept not in (None, store.checksum(data)):
+        data = None
+    if data is None:
+        say("without the data, which are not there or not those of the run: no other loss than the one counted")
+    seed = 0 if options is None else options.seed
+    text = config.read_text(encoding="utf-8") if options is not None else ""
+    positive = None if options is None else options.positive
+    name = folder.resolve().name if options is None else Path(options.file).stem
+    store.publish_text(path, page_of(losses, data, name, positive, seed, text))
+
+
+def _sha_of_data(folder: Path) -> str | None:
+    """The digest of the data that a manifest names."""
+    with suppress(OSError, ValueError):
+        return json.loads((folder / "manifest.json").read_text(encoding="utf-8")).get("sha256")
+    return None
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -4,11 +4,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from jaxgen.cli.assess_options import HTML_BEGIN
+
 _EPILOG = """examples:
   jaxgen assess --learner network --resamples 100000 --out long
       a long run, of which every part is kept in the folder `long`
   jaxgen report long
-      while it goes on, or after it was stopped: what is known so far, and how long the rest takes"""
+      while it goes on, or after it was stopped: what is known so far, and how long the rest takes
+  jaxgen report long --html report.html
+      the same as one page with tables, figures and methods, to send to somebody"""
 
 
 def add_to(commands: Any) -> None:
@@ -24,4 +28,23 @@ def add_to(commands: Any) -> None:
     report.add_argument(
         "folder", metavar="DIR", type=Path, help="what assess got as its store, or the command line as --out"
     )
-    report.set_defaults(do="jaxgen.cli.report:do_report")
+    report.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="also write the report of a folder of assess as one page, of what is done so far",
+    )
+    report.set_defaults(do="jaxgen.cli.report:do_report", check=check)
+
+
+def check(options: argparse.Namespace) -> None:
+    """Refuses a file that cannot be written.
+
+    Raises:
+      FileExistsError: there is another file of that name.
+      OSError: there is no place for it.
+    """
+    if options.html is not None:
+        from jaxgen.store.files import refuse_other_file
+
+        refuse_other_file(options.html, HTML_BEGIN)

@@ -2,8 +2,9 @@
 they show.
 
     DIR/manifest.json     what was asked, and the learners by their numbers
+    DIR/experiment.toml   the options, which do the same again
     DIR/1, DIR/2, ...     the run of each learner, as `jaxgen.store` keeps it
-    DIR/report.txt, summary.csv, distribution.png
+    DIR/report.html, report.txt, summary.csv, distribution.png; of two classes also roc.png, precision_recall.png
 """
 
 import json
@@ -22,6 +23,8 @@ from jaxgen.types import Losses
 from jaxgen.types.numbers import shown
 
 _MANIFEST = "manifest.json"
+CONFIG = "experiment.toml"
+"""The options that do the same again."""
 
 
 class Results:
@@ -36,7 +39,7 @@ class Results:
       complete: whether all was written that should be.
     """
 
-    def __init__(self, folder: Path, about: Mapping[str, Any], learners: Sequence[str], go_on: bool):
+    def __init__(self, folder: Path, about: Mapping[str, Any], learners: Sequence[str], go_on: bool, config: str = ""):
         """Claims a new folder, or goes on with one of the same command.
 
         Args:
@@ -44,6 +47,7 @@ class Results:
           about: what the manifest says of the command, beside the learners.
           learners: their names, in order.
           go_on: whether it may be there.
+          config: the TOML file that does the same again.
         Raises:
           ValueError: the folder is that of another command.
           OSError: it cannot be made or written.
@@ -53,6 +57,7 @@ class Results:
         self._runs: dict[int, store.StoredRun] = {}
         self._claimed = folder
         self._others = [Path(tempfile.gettempdir()), Path()]
+        self._config = config
         self._about = {**about, "jaxgen": version("jaxgen")}
         self._missing: dict[str, str] = {}
         self._new = not (go_on and (folder / _MANIFEST).exists())
@@ -193,9 +198,10 @@ class Results:
     def _write_manifest(self, folder: Path) -> None:
         learners = {str(number): losses.learner for number, losses in sorted(self.losses.items())}
         manifest = {**self._about, "learners": learners} | ({"missing": self._missing} if self._missing else {})
-        partial = folder / f"{_MANIFEST}.partial"  # takes its name only when complete
-        partial.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-        partial.replace(folder / _MANIFEST)
+        for name, text in ((CONFIG, self._config), (_MANIFEST, json.dumps(manifest, indent=2) + "\n")):
+            partial = folder / f"{name}.partial"  # takes its name only when complete
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(folder / name)
 
 
 def _copy_runs(before: Path, folder: Path) -> None:

@@ -30,9 +30,28 @@ def safe_streams() -> Iterator[None]:
             _flush(stream)
 
 
+_SILENT = [False]
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Lets `say` say nothing: standard output is for numbers alone."""
+    _SILENT[0] = True
+    try:
+        yield
+    finally:
+        _SILENT[0] = False
+
+
 def say(text: str) -> None:
     """Prints a line on standard output, where there is someone to read it."""
-    _write(sys.stdout, text)
+    if not _SILENT[0]:
+        _write(sys.stdout, text)
+
+
+def print_numbers(text: str) -> None:
+    """Prints on standard output what another program reads, whatever is silent."""
+    _write(sys.stdout, text.rstrip("\n"))
 
 
 def complain(text: str) -> None:

@@ -138,7 +138,7 @@ def check_no_copy(x: np.ndarray, y: np.ndarray, names: Sequence[str], target: st
     A rule that may look at what it predicts has no error, so its numbers would say nothing.
     """
     for output in range(y.shape[-1]):
-        same = (x == y[..., output, None]).reshape(-1, x.shape[-1]).all(0)
+        same = ((x == y[..., output, None]) | np.isnan(x)).reshape(-1, x.shape[-1]).all(0)
         if same.any():
             refuse_copy(names[int(np.argmax(same))], target)
 

@@ -2,17 +2,17 @@
 
 import difflib
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from jaxgen.datasets.arrays import from_arrays
+from jaxgen.datasets.arrays import MISSING, from_arrays, without_constant
 from jaxgen.datasets.checks import (
     check_names,
     check_unlike,
-    hold_dates,
     is_number,
     listed,
     looks_like_number,
@@ -22,12 +22,26 @@ from jaxgen.datasets.checks import (
     share,
     sorted_levels,
 )
+from jaxgen.datasets.dates import in_numbers
 from jaxgen.datasets.files import read_table
 from jaxgen.types import Data
-from jaxgen.types.numbers import require_kind, shown
+from jaxgen.types.numbers import require_kind, require_one_of, shown
+
+MOST_LEVELS = 50
+"""Texts of more different levels are no category."""
+
+DATES = ("error", "days", "drop")
+"""What may be done with columns of dates."""
 
 
-def from_frame(frame: pd.DataFrame, target: Hashable, task: str | None = None, constant: str = "raise") -> Data:
+def from_frame(
+    frame: pd.DataFrame,
+    target: Hashable,
+    task: str | None = None,
+    constant: str = "raise",
+    missing: str = "error",
+    dates: str = "error",
+) -> Data:
     """Data from a DataFrame: one column is the target, all others are inputs.
 
     Columns of numbers and booleans stay as they are. A column of texts or categories becomes one column of zeros and
@@ -40,13 +54,17 @@ def from_frame(frame: pd.DataFrame, target: Hashable, task: str | None = None, c
       task: "regression" or "classification"; by default a target of texts, categories or booleans is a classification,
         one of numbers a regression. At most 20 different whole numbers may be either and must be said which.
       constant: as for `from_arrays`.
+      missing: what to do with missing values: "error"; "drop" leaves out the rows that lack one; "keep" keeps missing
+        inputs as NaN, in every column of a category, for learners that accept them, such as `learn.Imputed`.
+      dates: what to do with inputs that are dates: "error"; "days" makes them the days since the first of the column;
+        "drop" leaves the columns out.
     Returns:
       Data with x [N, D], D the number of columns after the encoding, and y [N, K].
     Raises:
       TypeError: it is no DataFrame.
       ValueError: as `from_arrays`; or the target is unknown, another column is a copy of it, names are not different, a
-        value is missing, or a column holds dates, numbers written as texts, a text among numbers, or more than
-        max(20, N / 2) different texts.
+        value is missing, or a column holds dates, numbers written as texts, a text among numbers, or more different
+        texts than 50, or than max(20, N / 2).
     """
     require_kind("a pandas DataFrame", frame, pd.DataFrame, "make one, or use from_arrays")
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
@@ -63,22 +81,48 @@ def from_frame(frame: pd.DataFrame, target: Hashable, task: str | None = None, c
             f"expected at least two rows, one input and the target, got {len(frame)} rows of "
             f"{frame.shape[1]} columns; check the source of the data"
         )
-    columns = {str(name): _complete(column) for name, column in frame.items()}
+    require_one_of("missing", missing, MISSING)
+    require_one_of("dates", dates, DATES)
+    frame = in_numbers(frame.reset_index(drop=True), target, dates)
+    if missing == "drop":
+        frame = frame[frame.notna().all(axis=1)].reset_index(drop=True)
+        if len(frame) < 2:
+            raise ValueError(
+                f"expected at least two rows that lack no value, got {len(frame)}; leave out columns that often lack "
+                "one, "
+                "or keep such rows with missing='keep'"
+            )
+    _check_gaps(frame, target, missing)
+    columns = {str(name): _simplest(column) for name, column in frame.items()}
     labels = columns.pop(target)
     if task != "classification":
         _check_spoiled(labels)
     _check_no_copy(columns, labels)
-    names, inputs = zip(*(pair for column in columns.values() for pair in _encoded(column)), strict=True)
-    return from_arrays(np.column_stack(inputs), labels, names, target, task, constant)
+    _check_levels(columns)
+    encoded = [_encoded(column) for column in columns.values()]
+    names, values = zip(*(pair for pairs in encoded for pair in pairs), strict=True)
+    data = from_arrays(np.column_stack(values), labels, names, target, task, "keep", missing=missing)
+    places = np.split(np.arange(len(names)), np.cumsum([len(pairs) for pairs in encoded])[:-1])
+    texts = [not is_numeric_dtype(column) for column in columns.values()]
+    categories = tuple(tuple(place.tolist()) for place, text in zip(places, texts, strict=True) if text)
+    return without_constant(replace(data, categories=categories), constant)
 
 
-def read_csv(path: Any, target: Hashable, task: str | None = None, constant: str = "raise", **options: Any) -> Data:
+def read_csv(
+    path: Any,
+    target: Hashable,
+    task: str | None = None,
+    constant: str = "raise",
+    missing: str = "error",
+    dates: str = "error",
+    **options: Any,
+) -> Data:
     """Data from a CSV file with a header.
 
     Args:
       path: the file, compressed or not, or an open file such as io.StringIO.
       target: the name of the column to predict.
-      task, constant: as for `from_frame`.
+      task, constant, missing, dates: as for `from_frame`.
       **options: passed on to `pandas.read_csv`: sep, decimal, usecols, na_values, dtype={"column": "category"}, ...
     Returns:
       Data with x [N, D] and y [N, K], encoded as by `from_frame`.
@@ -91,7 +135,7 @@ def read_csv(path: Any, target: Hashable, task: str | None = None, constant: str
     """
     source, table = read_table(path, options)
     with naming(source):
-        return from_frame(table, target, task, constant)
+        return from_frame(table, target, task, constant, missing, dates)
 
 
 def openml(
@@ -100,6 +144,8 @@ def openml(
     target: str | None = None,
     task: str | None = None,
     constant: str = "raise",
+    missing: str = "error",
+    dates: str = "error",
 ) -> Data:
     """A data set from openml.org, through scikit-learn, which keeps a copy on disk.
 
@@ -107,7 +153,7 @@ def openml(
       name: the name of the set there.
       version: its version; "active" is the one in use, which may change.
       target: the name of the column to predict; by default the set's own.
-      task, constant: as for `from_frame`.
+      task, constant, missing, dates: as for `from_frame`.
     Returns:
       Data with x [N, D] and y [N, K], encoded as by `from_frame`.
     Raises:
@@ -136,39 +182,50 @@ def openml(
                 f"expected a set with one target of its own, got {len(bunch.target_names)}; "
                 f"name the target among {listed(bunch.frame.columns)}"
             )
-        return from_frame(bunch.frame, bunch.target_names[0] if target is None else target, task, constant)
+        column = bunch.target_names[0] if target is None else target
+        return from_frame(bunch.frame, column, task, constant, missing, dates)
 
 
-def _complete(column: pd.Series) -> pd.Series:
-    """The column in the simplest type that holds it, without missing values, dates or what is no single value."""
-    missing = column.isna().to_numpy()
-    if missing.any():
+def _check_gaps(frame: pd.DataFrame, target: str, missing: str) -> None:
+    """Refuses missing values that were not allowed, those of the target, and columns of nothing else."""
+    gaps = frame.isna()
+    lacking = [name for name in frame.columns if gaps[name].any() and (missing == "error" or name == target)]
+    if lacking:
+        first, row = lacking[0], int(np.argmax(gaps[lacking[0]].to_numpy()))
+        others = f" (also in {listed(lacking[1:])})" if lacking[1:] else ""
+        keep = " or missing='keep' (on the command line --missing drop or --missing impute)" * (missing == "error")
         raise ValueError(
-            f"expected no missing value, got {missing.sum()} in column {column.name!r}, the first in row "
-            f"{np.argmax(missing)}; fill in or leave out these rows first"
+            f"expected no missing value, got {int(gaps[first].sum())} in column {first!r}, the first in row "
+            f"{row}{others}; "
+            f"fill in or leave out these rows first, or say missing='drop'{keep}"
         )
+    empty = [name for name in frame.columns if gaps[name].all()]
+    if empty:
+        raise ValueError(f"expected columns with values, got none in {listed(empty)}; leave such columns out")
+
+
+def _simplest(column: pd.Series) -> pd.Series:
+    """The column in the simplest type that holds it, without what is no single value; missing values stay."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column
-    column = column.infer_objects()
-    if column.dtype.kind in "mM" or (not is_numeric_dtype(column) and hold_dates(column.to_numpy(dtype=object))):
-        raise ValueError(
-            f"expected numbers or texts, got dates in column {column.name!r}; "
-            "convert them to numbers with a meaning (age in days, month), or leave the column out"
-        )
-    if not is_numeric_dtype(column):
-        return _of_single_values(column)
-    if not isinstance(column.dtype, np.dtype):  # nullable numbers would arrive as objects, so as labels
-        return column.astype(bool if is_bool_dtype(column) else np.float64)
-    return column
+    gaps = column.isna().to_numpy()
+    known = column[~gaps].infer_objects()
+    if not is_numeric_dtype(known):
+        known = _of_single_values(known)
+    if is_numeric_dtype(known) and gaps.any():
+        known = known.astype(np.float64)
+    elif is_numeric_dtype(known) and not isinstance(known.dtype, np.dtype):
+        known = known.astype(bool if is_bool_dtype(known) else np.float64)  # nullable numbers would arrive as objects
+    return known.reindex(column.index) if gaps.any() else known
 
 
 def _of_single_values(column: pd.Series) -> pd.Series:
     """A column of texts, or of objects each of which is a text or a number."""
     values = plain(column.to_numpy(dtype=object))
     if values.dtype.kind != "O":  # such as Decimals
-        return pd.Series(values, name=column.name)
+        return pd.Series(values, name=column.name, index=column.index)
     if share(values, _is_single) < 1:
-        row, value = next((row, value) for row, value in enumerate(values) if not _is_single(value))
+        row, value = next(pair for pair in zip(column.index, values, strict=True) if not _is_single(pair[1]))
         raise ValueError(
             f"expected numbers or texts, got {shown(value)} in column {column.name!r}, row {row}; "
             "make one column of numbers or texts of each of its parts, or leave the column out"
@@ -185,11 +242,12 @@ def _check_spoiled(column: pd.Series) -> None:
     """Refuses a column of numbers with a few texts among them, unless it is categorical."""
     if is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
         return
-    values = column.to_numpy(dtype=object)
+    known = column.dropna()
+    values = known.to_numpy(dtype=object)
     if 0.5 < share(values, is_number) < 1:
-        row = next(row for row, value in enumerate(values) if not is_number(value))
+        place, row = next(pair for pair in enumerate(known.index) if not is_number(values[pair[0]]))
         raise ValueError(
-            f"expected numbers, as in most rows, got '{listed([column.iloc[row]])}' in column {column.name!r}, row "
+            f"expected numbers, as in most rows, got '{listed([values[place]])}' in column {column.name!r}, row "
             f"{row}: text where a number is needed; "
             "correct it, or make the column categorical (dtype 'category') if its numbers are codes"
         )
@@ -199,29 +257,49 @@ def _check_no_copy(columns: Mapping[str, pd.Series], labels: pd.Series) -> None:
     """Refuses an input that is a copy of the target, texts included."""
     wanted = labels.to_numpy(dtype=object)
     for name, column in columns.items():
-        values = column.to_numpy(dtype=object)
-        if values[0] == wanted[0] and bool(np.all(values == wanted)):  # most columns differ in the first row
+        values, gaps = column.to_numpy(dtype=object), column.isna().to_numpy()
+        differ = not gaps[0] and values[0] != wanted[0]  # as most columns do
+        if not differ and bool(np.all((values == wanted) | gaps)):
             refuse_copy(name, str(labels.name))
 
 
+def _check_levels(columns: Mapping[str, pd.Series]) -> None:
+    """Refuses columns of texts that are no categories: numbers, or identifiers that differ in nearly every row."""
+    many = []
+    for name, column in columns.items():
+        if is_numeric_dtype(column):
+            continue
+        _check_spoiled(column)
+        known = column.dropna()
+        if not isinstance(column.dtype, pd.CategoricalDtype):
+            _check_no_numbers(known.to_numpy(dtype=object), name)
+        levels = known.nunique()
+        if levels > min(MOST_LEVELS, max(20, len(known) / 2)):
+            many.append((name, levels, known.iloc[0]))
+    if many:
+        (name, levels, first), *others = many
+        more = f" (also {listed([f'{number} in {other!r}' for other, number, _ in others])})" if others else ""
+        raise ValueError(
+            f"expected a few levels, got {levels} different texts in the {len(columns[name])} rows of column {name!r}, "
+            f"the first '{listed([first])}'{more}; leave an identifier out (on the command line --drop "
+            f"{listed([name])}), join rare levels, or convert numbers that were read as texts"
+        )
+
+
 def _encoded(column: pd.Series) -> list[tuple[str, np.ndarray]]:
-    """The columns, each after its name, that one column of a frame becomes."""
+    """The columns, each after its name, that one column of a frame becomes; NaN where it is missing."""
     if is_numeric_dtype(column):
         return [(str(column.name), column.to_numpy())]
-    _check_spoiled(column)
-    values = column.to_numpy(dtype=object)
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        _check_no_numbers(values, str(column.name))
-    code, levels = sorted_levels(values)
-    if len(levels) > max(20, len(column) / 2):
-        raise ValueError(
-            f"expected a few levels, got {len(levels)} different texts in the {len(column)} rows of "
-            f"column {column.name!r}, the first '{listed([values[0]])}'; "
-            "leave an identifier out, join rare levels, or convert numbers that were read as texts"
-        )
+    gaps = column.isna().to_numpy()
+    code, levels = sorted_levels(column.to_numpy(dtype=object)[~gaps])
     check_unlike([str(level) for level in levels], str(column.name))
     kept = range(min(1, len(levels) - 1), len(levels))  # a single level becomes a constant column, treated as any other
-    return [(f"{column.name}={levels[k]}", (code == k).astype(np.float64)) for k in kept]
+    pairs = []
+    for k in kept:
+        values = np.full(len(column), np.nan)
+        values[~gaps] = code == k
+        pairs.append((f"{column.name}={levels[k]}", values))
+    return pairs
 
 
 def _check_no_numbers(values: np.ndarray, name: str) -> None:

@@ -51,7 +51,11 @@ class Prototask:
         require_kind("data as jaxgen.Data", self.data, Data, "make it with datasets.from_arrays or delve.read_data")
         if self.data.sets is not None:
             raise ValueError(f"expected one data set for a prototask, got {self.data.sets}; choose one, as in data[0]")
-        self.data.checked()
+        if np.isnan(self.data.checked().x).any():
+            raise ValueError(
+                f"expected data without missing inputs for a prototask, got {self.data}; fill them in, or leave these "
+                "cases out first"
+            )
         object.__setattr__(self, "sizes", as_sizes(self.sizes))
         require("instances", self.instances, 1)
         if self.test_cases is not None:

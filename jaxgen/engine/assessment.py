@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import nullcontext
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, overload
 
 import jax
 import numpy as np
@@ -22,15 +23,72 @@ from jaxgen.engine.progress import progress_bar
 from jaxgen.engine.run import Run, Way, bytes_kept, job_of, reasons, way
 from jaxgen.engine.units import suited
 from jaxgen.engine.workers import refuse_fork
-from jaxgen.loss import about, squared
+from jaxgen.loss import about, by_name, of_task
 from jaxgen.store.parts import Arrays, Heading, Part, as_losses, divided, joined, of_range
-from jaxgen.types import Data, Key, Learner, Loss, Losses, Plan
+from jaxgen.types import Data, Key, Learner, Loss, Losses, Plan, keys
 from jaxgen.types.drawn import DrawnPlan
 from jaxgen.types.identity import code_digest, named
-from jaxgen.types.numbers import require, require_flag, require_number
+from jaxgen.types.numbers import require, require_flag, require_number, shown
 
 _FEWEST_ROWS = 30
 """Before a standard error is believed."""
+
+
+@overload
+def assess(
+    key: Key,
+    learner: Mapping[str, Any],
+    data: Data,
+    plan: Plan,
+    loss: Loss | str | None = ...,
+    *,
+    keep: str = ...,
+    chunk: int | None = ...,
+    progress: bool | None = ...,
+    devices: Sequence[jax.Device] | None = ...,
+    store: str | os.PathLike | None = ...,
+    executor: Any = ...,
+    part: int | None = ...,
+    standard_error: float | int | None = ...,
+) -> dict[str, Losses]: ...
+
+
+@overload
+def assess(
+    key: Key,
+    learner: list[Any] | tuple[Any, ...],
+    data: Data,
+    plan: Plan,
+    loss: Loss | str | None = ...,
+    *,
+    keep: str = ...,
+    chunk: int | None = ...,
+    progress: bool | None = ...,
+    devices: Sequence[jax.Device] | None = ...,
+    store: str | os.PathLike | None = ...,
+    executor: Any = ...,
+    part: int | None = ...,
+    standard_error: float | int | None = ...,
+) -> list[Losses]: ...
+
+
+@overload
+def assess(
+    key: Key,
+    learner: Any,
+    data: Data,
+    plan: Plan,
+    loss: Loss | str | None = ...,
+    *,
+    keep: str = ...,
+    chunk: int | None = ...,
+    progress: bool | None = ...,
+    devices: Sequence[jax.Device] | None = ...,
+    store: str | os.PathLike | None = ...,
+    executor: Any = ...,
+    part: int | None = ...,
+    standard_error: float | int | None = ...,
+) -> Losses: ...
 
 
 def assess(
@@ -38,7 +96,7 @@ def assess(
     learner: Any,
     data: Data,
     plan: Plan,
-    loss: Loss = squared,
+    loss: Loss | str | None = None,
     *,
     keep: str = "cases",
     chunk: int | None = None,
@@ -48,8 +106,8 @@ def assess(
     executor: Any = None,
     part: int | None = None,
     standard_error: float | int | None = None,
-) -> Losses:
-    """Trains a learner on every resampled training set of a plan and returns the loss of every trained row.
+) -> Losses | dict[str, Losses] | list[Losses]:
+    """Trains a learner, or several, on every resampled training set of a plan and returns the loss of every row.
 
     Row r of data set q draws from `fold_in(fold_in(key, q), r)`, so neither the chunk size nor the number of devices
     or threads changes its random numbers. Chunks run on all CPU cores, or sharded over all devices where there are
@@ -57,28 +115,34 @@ def assess(
 
     Args:
       key: consumed; the randomness of the training, not that of the plan.
-      learner: what to train; see `jaxgen.types.Learner`.
+      learner: what to train; see `jaxgen.types.Learner`. Several in a mapping of labels to learners, or in a list, are
+        all trained on the same plan with the same key, one after the other, so that their losses compare row by row;
+        nothing runs before all of them have been checked.
       data: x [*Q, N, D] and y [*Q, N, K]. Fits follow the floating type that JAX is set to (32 bits unless x64 is
         enabled), in units in which nothing is lost; linear learners are fitted in double precision.
       plan: train and test weights [*Q, R, N]; without Q it serves every data set.
-      loss: per-case loss, from `jaxgen.loss` or a function of (y [N, K], prediction [N, K]) to [N].
+      loss: per-case loss, from `jaxgen.loss`, also by its name, as "absolute"; or a function of (y [N, K], prediction
+        [N, K]) to [N]. None counts the 0-1 loss of a classification, whose mean is the error rate, and the squared
+        error of a regression; the data say which they are.
       keep: "cases" for the losses of every row on every case, [*Q, R, N]; "predictions" for these and all predictions,
         [*Q, R, N, K]; "rows" for the means of each row only, memory O(R).
       chunk: rows trained at a time; None chooses by memory and cache.
-      progress: a progress bar with rows per second, on a terminal, or a line now and then elsewhere; None shows it on
-        a terminal only.
+      progress: a progress bar with the learner's name and trainings per second, on a terminal, or a line now and then
+        elsewhere; None shows it on a terminal only.
       devices: where to run; None takes all local devices of JAX's default kind. With `jax.distributed`, `jax.devices()`
         are those of all processes, each of which must make the same call; then every process gets all losses.
       store: a folder that keeps every part of the run as soon as it is done, so that the same call goes on where it
-        was stopped or killed; see `jaxgen.store.open` for what is in it.
+        was stopped or killed; see `jaxgen.store.open` for what is in it. Of several learners each has a folder in it,
+        called by its label or, of a list, by its number from 0.
       executor: whoever computes parts elsewhere: a `concurrent.futures.ProcessPoolExecutor` of spawned processes, a
         client of Dask, or anything else with such a method `submit`. It chooses its devices.
       part: trainings of a part; None takes about a minute's work. A run that is in the store keeps its own.
       standard_error: where to stop: when the Monte Carlo standard error of the mean of G over the rows so far,
         sd / sqrt(r), is at most this. The losses are of these rows then, and the plan says so; for rows that were drawn
-        one by one.
+        one by one, and for one learner.
     Returns:
-      Losses, [*Q, R] and, if kept, [*Q, R, N].
+      Losses, [*Q, R] and, if kept, [*Q, R, N]. Of a mapping a dict of label to Losses, which carry that label; of a
+      list a list.
     Raises:
       TypeError: the key is no typed key, or learner, data, plan, loss, devices, store or executor are of another kind.
       ValueError: data, plan, learner and loss do not fit together, contain values that no training can use, or a
@@ -92,10 +156,100 @@ def assess(
     refuse_fork()
     if progress is not None:
         require_flag("progress", progress)
-    used = check(key, learner, data, plan, loss, keep, chunk)
-    _check_way(plan, data, part, standard_error)
-    if executor is not None:
-        _check_executor(executor, used, loss, devices)
+    chosen = of_task(data.task) if loss is None and isinstance(data, Data) else by_name(loss)
+    asked = _Asked(key, data, plan, chosen, keep, chunk, progress, devices, executor, part, standard_error)
+    if not isinstance(learner, Mapping | list | tuple):
+        return _run(asked, _checked(asked, learner), store)
+    labels = _labels(learner, store, standard_error)
+    learners = list(learner.values() if isinstance(learner, Mapping) else learner)
+    used = [_checked(asked, one) for one in learners]
+    for one in used:
+        check_absence(one.learner, data)
+    folders = [_folder(store, label) for label in labels]
+    named_ones, done = isinstance(learner, Mapping), []
+    for number, (label, one) in enumerate(zip(labels, used, strict=True), 1):
+        done.append(_run(asked, one, folders[number - 1], label if named_ones else "", f" ({number} of {len(used)})"))
+    return dict(zip(labels, done, strict=True)) if named_ones else done
+
+
+class _Asked(NamedTuple):
+    """What was asked of `assess` for all learners alike."""
+
+    key: Key
+    data: Data
+    plan: Plan
+    loss: Loss
+    keep: str
+    chunk: int | None
+    progress: bool | None
+    devices: Sequence[jax.Device] | None
+    executor: Any
+    part: int | None
+    standard_error: float | int | None
+
+
+class _Used(NamedTuple):
+    """A learner as it was given, and as it is used on the data."""
+
+    given: Any
+    learner: Learner
+
+
+def _checked(asked: _Asked, learner: Any) -> _Used:
+    """A learner that may be trained, with all that was asked of it."""
+    data, plan = asked.data, asked.plan
+    used = check(asked.key, learner, data, plan, asked.loss, asked.keep, asked.chunk)
+    _check_way(plan, data, asked.part, asked.standard_error)
+    if asked.executor is not None:
+        _check_executor(asked.executor, used, asked.loss, asked.devices)
+    return _Used(learner, used)
+
+
+def _labels(learners: Any, store: str | os.PathLike | None, standard_error: float | int | None) -> list[str]:
+    """The labels of several learners; of a list their numbers."""
+    if not learners:
+        raise ValueError("expected at least one learner, got none; give a learner, or several by their labels")
+    if standard_error is not None:
+        raise ValueError(
+            f"expected one learner to stop at a standard error, got {len(learners)}, which would stop at different "
+            "rows; leave standard_error out, or assess them one by one"
+        )
+    if not isinstance(learners, Mapping):
+        return [str(number) for number in range(len(learners))]
+    for label in learners:
+        if not isinstance(label, str) or not label or not label.isprintable() or label != label.strip():
+            raise ValueError(
+                f"expected a label for each learner as a text on one line, got {shown(label)}; call it for "
+                "example 'net'"
+            )
+        if store is not None and (set(label) & set('/\\:*?"<>|') or label.startswith(".") or label.endswith(".")):
+            raise ValueError(
+                f"expected labels that can be names of folders in the store, got {label!r}; call it for example 'net'"
+            )
+    if store is not None and len({label.casefold() for label in learners}) < len(learners):
+        raise ValueError(
+            f"expected labels that differ in more than large and small letters, got {shown(list(learners))}; each is "
+            "the name of a folder in the store"
+        )
+    return list(learners)
+
+
+def _folder(store: str | os.PathLike | None, label: str) -> Path | None:
+    """The folder of one of several learners."""
+    if store is None:
+        return None
+    if (Path(store) / "run.json").exists():
+        raise ValueError(
+            f"expected a folder for the runs of several learners, got {store}, which holds the run of one; choose "
+            "another"
+        )
+    return Path(store) / label
+
+
+def _run(asked: _Asked, one: _Used, store: str | os.PathLike | None, label: str = "", which: str = "") -> Losses:
+    """The losses of one learner."""
+    key, data, plan, loss, keep, chunk, progress, devices, executor, part, standard_error = asked
+    learner, used = one
     chosen, places = way(used, loss, data, plan), chosen_devices(devices)
     if store is not None and len({place.process_index for place in places}) > 1:
         raise ValueError(
@@ -104,11 +258,12 @@ def assess(
         )
     job = job_of(used, loss, data, chosen, places, keep == "predictions")
     shape, single = (data.sets or plan.sets or 1, plan.resamples), not (data.sets or plan.sets)
-    heading = Heading(named(learner), named(loss), reasons(used, loss), shape[0], single)
+    heading = Heading(named(learner), named(loss), reasons(used, loss), shape[0], single, label, keys.text(key))
+    name = (label or repr(learner)) + which
     if store is executor is part is standard_error is None and not isinstance(plan, DrawnPlan):
         run = Run(key, job, data, plan, keep, chunk)
         check_absence(used, data)
-        with progress_bar(math.prod(shape), learner, progress) as advance:
+        with progress_bar(math.prod(shape), name, progress) as advance:
             run.all_rows(advance)
         return as_losses(run.arrays(), plan, heading)
     suited(data, used, about(loss), job.dtype)
@@ -117,7 +272,7 @@ def assess(
     parts = divided(*shape, part or part_size(job, keep))
     question = _Question(key, used, loss, data, plan, chosen, keep, chunk, heading, places, executor, standard_error)
     kept = None if store is None else storage.begin(store, _asked(question, job), heading, plan, parts)
-    with nullcontext() if kept is None else kept.held(), progress_bar(math.prod(shape), learner, progress) as advance:
+    with nullcontext() if kept is None else kept.held(), progress_bar(math.prod(shape), name, progress) as advance:
         return _in_parts(question, parts if kept is None else kept.parts, kept, advance)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxgen.types import Data, Key, Learner, Loss, Plan, as_learner, keys
 from jaxgen.types.calls import explained
-from jaxgen.types.checks import check_predictions, check_targets
+from jaxgen.types.checks import check_missing, check_predictions, check_targets
 from jaxgen.types.contract import learns_from_absent_cases
 from jaxgen.types.identity import named
 from jaxgen.types.numbers import require, require_one_of, shown
@@ -44,6 +44,7 @@ def check(key: Key, learner: Any, data: Data, plan: Plan, loss: Loss, keep: str,
     _check_loss(loss, data)
     learner = as_learner(learner).for_data(data)
     _check_sentences(learner)
+    check_missing(learner, data)
     with explained(learner, "check(data, plan)"):
         learner.check(data, plan)
     check_predictions(loss, learner)
@@ -91,10 +92,10 @@ def _kind(value: Any) -> str:
 
 def _check_loss(loss: Any, data: Data) -> None:
     """Refuses what is no per-case loss, or none for these targets [*Q, N, K]."""
-    if isinstance(loss, str):
-        raise TypeError(f"expected a loss as a function, got the text {loss!r}; write loss=jaxgen.loss.{loss}")
     if not callable(loss):
-        raise TypeError(f"expected a loss as a function of (y, predictions), got {shown(loss)}; give loss.squared")
+        raise TypeError(
+            f"expected a loss as a function of (y, predictions), or its name, got {shown(loss)}; give loss.squared"
+        )
     try:
         hash(loss)
     except TypeError:

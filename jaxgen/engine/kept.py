@@ -16,7 +16,7 @@ from typing import Any
 import jax
 from jax.experimental import serialize_executable
 
-_MOST_BYTES = 1 << 29
+MOST_BYTES = 1 << 29
 """Bytes of all files together; those that were not read for the longest time go first."""
 
 _BLOCK = 1 << 12
@@ -24,6 +24,16 @@ _BLOCK = 1 << 12
 
 _WORTH_KEEPING = 0.2
 """Seconds of tracing and compiling from which a program is kept."""
+
+
+def folder_in_use() -> Path | None:
+    """Where compiled programs are kept; None where JAX alone decides, since the user has a cache of its own, or wants
+    none.
+    """
+    settings: Any = jax.config
+    if settings.jax_compilation_cache_dir is not None or not settings.jax_enable_compilation_cache:
+        return None
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxgen"
 
 
 def file_of(content: str, devices: Sequence[jax.Device], kind: str) -> Path | None:
@@ -36,10 +46,9 @@ def file_of(content: str, devices: Sequence[jax.Device], kind: str) -> Path | No
       devices: that it is for.
       kind: the ending of the name.
     """
-    settings: Any = jax.config
-    if settings.jax_compilation_cache_dir is not None or not settings.jax_enable_compilation_cache:
+    folder = folder_in_use()
+    if folder is None:
         return None
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jaxgen"
     parts = (
         content,
         *_versions(),
@@ -138,7 +147,7 @@ def _remove_oldest(folder: Path) -> None:
             found.append((file.stat().st_mtime, max(_BLOCK, file.stat().st_size), file))
     total = sum(size for _, size, _ in found)
     for _, size, file in sorted(found):
-        if total <= _MOST_BYTES:
+        if total <= MOST_BYTES:
             return
         with suppress(OSError):
             file.unlink()

@@ -57,7 +57,7 @@ def predict(
     if progress is not None:
         require_flag("progress", progress)
     used = check(key, learner, data, plan, squared, "predictions", chunk)
-    new_x = _new_inputs(new, data)
+    new_x = _new_inputs(new, data, used.accepts_missing)
     plan = plan.rows(0, plan.resamples) if not isinstance(plan, DrawnPlan) else _all_drawn(plan)
     sets, m, outputs = data.sets or plan.sets or 1, new_x.shape[-2], data.y.shape[-1]
     require_memory(
@@ -69,7 +69,7 @@ def predict(
     job = job_of(used, squared, data, way(used, squared, data, plan), places, True, m)
     run = Run(key, job, data, plan, "rows", chunk, new=new_x)
     check_absence(used, data)
-    with progress_bar(sets * plan.resamples, learner, progress) as advance:
+    with progress_bar(sets * plan.resamples, repr(learner), progress) as advance:
         run.all_rows(advance)
     return _predicted(run.arrays(), used, data, plan)
 
@@ -102,8 +102,8 @@ def _all_drawn(plan: DrawnPlan) -> Plan:
     return Plan(plan.train, plan.test, plan.scheme)
 
 
-def _new_inputs(new: Any, data: Data) -> Float[np.ndarray, "*Q M D"]:
-    """Inputs of new cases [*Q, M, D] for these data, checked."""
+def _new_inputs(new: Any, data: Data, missing: bool) -> Float[np.ndarray, "*Q M D"]:
+    """Inputs of new cases [*Q, M, D] for these data, checked; some of them NaN where they may be missing."""
     values = _as_numbers(_in_columns(new, data))
     shape = f"[M, {data.d}]" + (f" or [{data.sets}, M, {data.d}]" if data.sets else "")
     if values.ndim not in (2, 3) or values.shape[-1] != data.d or values.shape[:-2] not in ((), (data.sets,)):
@@ -113,7 +113,7 @@ def _new_inputs(new: Any, data: Data) -> Float[np.ndarray, "*Q M D"]:
         )
     if not values.size:
         raise ValueError(f"expected at least one new case, got inputs {list(values.shape)}; give some")
-    bad = np.argwhere(~np.isfinite(values))
+    bad = np.argwhere(~(np.isfinite(values) | (np.isnan(values) & missing)))
     if len(bad):
         where = tuple(int(i) for i in bad[0])
         raise ValueError(

@@ -26,14 +26,13 @@ class _Lines:
 
 
 @contextmanager
-def progress_bar(rows: int, learner: Any, progress: bool | None) -> Generator[Callable[[int], Any]]:
-    """A function that is told how many more rows are done, and shows it."""
-    text = repr(learner)
+def progress_bar(trainings: int, name: str, progress: bool | None) -> Generator[Callable[[int], Any]]:
+    """A function that is told how many more trainings are done, and shows it beside the name of the learner."""
     elsewhere = {} if sys.stderr.isatty() else {"file": _Lines(), "mininterval": LINE_SECONDS, "ascii": True}
     with tqdm(
-        total=rows,
-        unit=" rows",
-        desc=text if len(text) <= 40 else text[:39] + "…",
+        total=trainings,
+        unit=" trainings",
+        desc=name if len(name) <= 40 else name[:39] + "…",
         disable=(progress is None and bool(elsewhere)) or progress is False,
         delay=0.5,
         **elsewhere,

@@ -61,10 +61,10 @@ class Units(NamedTuple):
         """
         with np.errstate(over="ignore", under="ignore"):
             moved = ((x - self.x_shift[..., None, :]) / self.x_scale[..., None, :]).astype(self.x.dtype)
-        if not np.isfinite(moved).all():
+        if not (np.isfinite(moved) | np.isnan(x)).all():
             raise ValueError(
-                f"expected inputs of new cases that {moved.dtype} can hold, got up to {np.abs(x).max():.3g}; leave "
-                "these cases out, or enable 64 bits (JAX_ENABLE_X64=1)"
+                f"expected inputs of new cases that {moved.dtype} can hold, got up to {np.nanmax(np.abs(x)):.3g}; "
+                "leave these cases out, or enable 64 bits (JAX_ENABLE_X64=1)"
             )
         return moved
 
@@ -106,10 +106,10 @@ def _change(
     values: Float[np.ndarray, "*Q N D"], shift: bool, scale: bool, dtype: str
 ) -> tuple[Float[np.ndarray, "*Q D"], Float[np.ndarray, "*Q D"]]:
     """What to take from each column, and the power of two to divide it by then; 0 and 1 where it may stay."""
-    centre = np.median(values, axis=-2)
+    centre = _median(values)[..., 0, :]
     spread = _spread(values)
     far = shift & (np.abs(centre) > _FAR * spread) & (dtype == "float32")
-    size = np.where(far, spread, np.maximum(np.abs(centre), spread)) if shift else np.abs(values).max(-2)
+    size = np.where(far, spread, np.maximum(np.abs(centre), spread)) if shift else _known(np.abs(values)).max(-2)
     extreme = scale & (size > 0) & ((size > _EXTREME[dtype]) | (size < 1 / _EXTREME[dtype]))
     exponent = np.where(extreme, np.round(np.log2(np.where(size > 0, size, 1))), 0)
     return np.where(far, centre, 0.0), np.exp2(exponent)
@@ -117,9 +117,25 @@ def _change(
 
 def _spread(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q D"]:
     """Median absolute deviation of each column, or its standard deviation where more than half of it is one value."""
-    centre = np.median(values, axis=-2, keepdims=True)
-    middle = np.median(np.abs(values - centre), axis=-2)
-    return np.where(middle > 0, middle, np.abs(values - centre).mean(-2))
+    distance = np.abs(values - _median(values))
+    middle = _median(distance)[..., 0, :]
+    share = np.isfinite(values).mean(-2)  # of cases in which the input is not missing
+    return np.where(middle > 0, middle, _known(distance).mean(-2) / np.where(share > 0, share, 1))
+
+
+def _median(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q 1 D"]:
+    """Of each column, over the cases in which it is known; 0 if there are none."""
+    if not np.isnan(values).any():
+        return np.median(values, axis=-2, keepdims=True)
+    rank = np.sort(values, axis=-2)  # what is missing comes last
+    known = np.isfinite(values).sum(-2, keepdims=True)
+    middle = [np.take_along_axis(rank, np.maximum(place, 0), axis=-2) for place in ((known - 1) // 2, known // 2)]
+    return np.where(known > 0, (middle[0] + middle[1]) / 2, 0.0)
+
+
+def _known(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q N D"]:
+    """The values with 0 for what is missing."""
+    return np.where(np.isnan(values), 0.0, values)
 
 
 def _check_size(y: Float[np.ndarray, "*Q N K"], given: Float[np.ndarray, "*Q N K"], degree: int) -> None:
@@ -157,17 +173,17 @@ def _cast(
         cast = values.astype(dtype, copy=False)
     if cast is values:
         return cast
-    if not np.isfinite(cast).all():
+    if not (np.isfinite(cast) | np.isnan(values)).all():
         raise ValueError(
-            f"expected numbers that {dtype} can hold, got up to {np.abs(values).max():.3g} in {symbol}; {advice}"
+            f"expected numbers that {dtype} can hold, got up to {np.nanmax(np.abs(values)):.3g} in {symbol}; {advice}"
         )
-    lost = np.median(np.abs(cast - values), axis=-2)
+    lost = _median(np.abs(cast - values))[..., 0, :]
     bad = np.argwhere(lost > _LOST * _spread(values))
     if len(bad):
         column = int(bad[0][-1])
         raise ValueError(
-            f"expected numbers whose differences {dtype} can hold, got {values[..., column].flat[0]:.10g} and others "
-            f"like it in {symbol}, column {column} ({names[column]!r}), which it changes by up to "
-            f"{np.abs(cast - values)[..., column].max():.2g}; {advice}"
+            f"expected numbers whose differences {dtype} can hold, got {np.nanmax(values[..., column]):.10g} and "
+            f"others like it in {symbol}, column {column} ({names[column]!r}), which it changes by up to "
+            f"{np.nanmax(np.abs(cast - values)[..., column]):.2g}; {advice}"
         )
     return cast

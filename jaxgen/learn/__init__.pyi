@@ -8,7 +8,7 @@ from .per_input import RidgePerInput, RidgePerInputFit
 from .promises import check
 from .ridge import Ridge, RidgeFit
 from .text import from_text
-from .wrap import Augmented, EarlyStopped, Ensemble, Normalised, Range, Scaled, Tuned, sample
+from .wrap import Augmented, EarlyStopped, Ensemble, Imputed, Normalised, Range, Scaled, Tuned, sample
 
 __all__ = [
     "L1",
@@ -23,6 +23,7 @@ __all__ = [
     "Ensemble",
     "External",
     "Freedom",
+    "Imputed",
     "Learner",
     "LeastSquares",
     "LinearFit",

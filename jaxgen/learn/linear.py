@@ -240,6 +240,7 @@ class Mean(Learner):
 
     predicts: ClassVar[str] = "means"
     freedom: ClassVar[Freedom] = Freedom(x_shift=True, x_scale=True, y_shift=True, y_scale=True)
+    accepts_missing: ClassVar[bool] = True
 
     def fit(
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]

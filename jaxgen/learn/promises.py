@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -90,7 +90,7 @@ class _Trial:
 def _trial(learner: Learner, data: Data | None) -> _Trial:
     data = _made(learner.classifies) if data is None else data
     data = data[0] if data.sets else data
-    few = Data(data.x[:48], data.y[:48], data.names, data.target, data.task, data.classes).checked()
+    few = replace(data, x=data.x[:48], y=data.y[:48]).checked()
     learner = learner.for_data(few)
     ones = np.ones((1, few.n), np.uint8)
     learner.check(few, Plan(ones, ones, "a few cases"))

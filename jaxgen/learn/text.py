@@ -16,6 +16,7 @@ from jaxgen.learn.network.objectives import L1, L2, Objective, Sparse, Tied
 from jaxgen.learn.per_input import RidgePerInput
 from jaxgen.learn.ridge import Ridge
 from jaxgen.learn.wrap import EarlyStopped, Ensemble
+from jaxgen.learn.wrap.imputed import Imputed
 from jaxgen.learn.wrap.normalised import Normalised
 from jaxgen.learn.wrap.scaled import Scaled
 from jaxgen.learn.wrap.tuned import Tuned
@@ -30,7 +31,7 @@ _SHORT = {
 }
 
 _SINGLE = (LeastSquares, Ridge, RidgePerInput, Logistic, Mean, Neighbours, Descent, Conjugate, Bayes)
-_LEARNERS = (*_SINGLE, Normalised, Scaled, EarlyStopped, Ensemble, Tuned)
+_LEARNERS = (*_SINGLE, Imputed, Normalised, Scaled, EarlyStopped, Ensemble, Tuned)
 
 _PARTS = (MLP, PerTask, Objective, Optax, L1, L2, Sparse, Tied, Prior, Width)
 

@@ -41,7 +41,8 @@ def comparison_matrix(pairs: Pairs, labels: Sequence[str] | None = None) -> Figu
     names = _named(labels, pairs.learners)
     estimate, adjusted = pairs.matrix("estimate"), pairs.matrix("adjusted")
     central = np.argmax(np.sum(~np.isnan(adjusted), axis=-1))
-    order = np.argsort(np.nan_to_num(estimate[central]), kind="stable")
+    towards = -1 if pairs.greater_is_better else 1
+    order = np.argsort(towards * np.nan_to_num(estimate[central]), kind="stable")
     size, short = len(order), max(map(len, names)) <= 8
     figure, axes = plt.subplots(figsize=(2.2 + 0.9 * size, 1.7 + 0.6 * size), layout="constrained")
     for row, column in np.ndindex(size, size):
@@ -49,7 +50,8 @@ def comparison_matrix(pairs: Pairs, labels: Sequence[str] | None = None) -> Figu
         if np.isnan(adjusted[i, j]):
             continue
         differs = adjusted[i, j] <= 1 - pairs.level + 1e-12  # rounding of 1 - level
-        colour = BETTER if estimate[i, j] > 0 else WORSE if estimate[i, j] < 0 else NEITHER
+        better = towards * estimate[i, j]
+        colour = BETTER if better > 0 else WORSE if better < 0 else NEITHER
         axes.add_patch(
             Rectangle(
                 (column - 0.48, row - 0.48), 0.96, 0.96, facecolor=colour, alpha=1 if differs else 0.12, linewidth=0

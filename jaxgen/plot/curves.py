@@ -124,7 +124,7 @@ def standard_error_floor(*losses: Losses, labels: Sequence[str] | None = None) -
         axes.axhline(floor, color=colour, linewidth=1.2, linestyle=":")
     round_numbers = [d * 10.0**k for k in range(9) for d in (1, 2, 5) if 2 <= d * 10**k < most]
     _sizes(axes, (2.0, float(most)), [float(most), *round_numbers])
-    axes.set(xlabel="resamples r", ylabel=f"standard error, {losses[0].loss} loss", ylim=(0, None))
+    axes.set(xlabel="resamples r", ylabel=f"standard error, {losses[0].unit}", ylim=(0, None))
     _legend(
         figure,
         "standard error of the mean of G; corrected: solid, its floor: dotted\nnaive, S / sqrt(r): "

@@ -61,7 +61,7 @@ def distribution(
         (right, "Density; average (solid), median (dotted)", "density"),
     ):
         axes.set_title(title, fontsize=10)
-        axes.set(xlabel=f"generalization error {scale}, {losses[0].loss} loss", ylabel=ylabel)
+        axes.set(xlabel=f"generalization error {scale}, {losses[0].unit}", ylabel=ylabel)
         axes.spines[["top", "right"]].set_visible(False)
     left.set_ylim(0, 1)
     right.set_ylim(bottom=0)
@@ -84,14 +84,14 @@ def _transformed(losses: Losses, transform: str) -> Float[np.ndarray, " R"]:
     g = losses.g
     if transform == "log1p" and not (g > -1).all():
         raise ValueError(
-            f"expected values above -1 for the transform log1p, got {g.min():.6g} of {losses.learner}; "
+            f"expected values above -1 for the transform log1p, got {g.min():.6g} of {losses.name}; "
             "draw them with transform='none'"
         )
     values = g if transform == "none" else np.log1p(g)
     if not np.abs(values).max() < _LARGEST:  # also where a value is NaN
         raise ValueError(
             f"expected finite values below {_LARGEST:g} to draw, got {values[~(np.abs(values) < _LARGEST)][0]:.6g} of "
-            f"{losses.learner}; leave such rows out, or change the unit of the target"
+            f"{losses.name}; leave such rows out, or change the unit of the target"
         )
     return values
 

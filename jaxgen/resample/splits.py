@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Int, Shaped, UInt8
 
 from jaxgen.resample.drawing import call, different, require_room
 from jaxgen.types import Key, Plan, as_labels, as_weights
@@ -15,32 +15,53 @@ from jaxgen.types.drawn import DrawnPlan, Recipe, lacking_some
 from jaxgen.types.keys import generator, text
 from jaxgen.types.keys import require as require_key
 from jaxgen.types.numbers import require, require_flag, require_kind, shown
+from jaxgen.types.plan import numbered
 
 _EQUAL_ROWS = 1e-9
 """The greatest probability that two rows of a lazy plan are equal."""
 
+_AT_ONCE = 1 << 22
+"""So many random numbers at once, some tens of MB."""
 
-def leave_out(key: Key, n: int, fraction: float, resamples: int, sets: int | None = None, lazy: bool = False) -> Plan:
+_TRIES = 100
+"""So often are rows that came before drawn again."""
+
+
+def leave_out(
+    key: Key,
+    n: int,
+    fraction: float = 0.1,
+    resamples: int = 100,
+    sets: int | None = None,
+    lazy: bool = False,
+    strata: Collection[Any] | None = None,
+) -> Plan:
     """Random splits without replacement that leave out a fixed fraction (Larsen & Hansen 1995, "Empirical
     generalization").
 
     Args:
       key: consumed.
       n: cases, N.
-      fraction: share left out, 0 < fraction < 1; ceil(n * fraction) cases are tested, the rest trained.
+      fraction: share left out, 0 < fraction < 1; ceil(n * fraction) cases are tested, the rest trained. A tenth
+        measured best; see `docs/which_interval_which_test.md`, also for how many splits it takes.
       resamples: splits, R; all different, so at most C(n, ceil(n * fraction)).
       sets: data sets, Q, each with splits of its own; None for one plan without that axis.
       lazy: for plans that are large: rows are drawn where they are needed, a range at a time, and never exist all at
         once unless `train` or `test` is read. They are other rows than without it.
+      strata: class labels [N]: of each class every row leaves out its share, rounded up or down at random, so that all
+        cases are tested with the same probability.
     Returns:
       Plan, train and test in {0, 1}, shape [R, N], or [Q, R, N] with sets.
     Raises:
       ValueError: no case, or every case, would be left out; or fewer different splits exist than asked for; or, if
-        lazy, so few that two rows might be equal, or several sets.
+        lazy, so few that two rows might be equal, or several sets; or strata together with sets or lazy, or not one
+        label per case.
       MemoryError: the plan would not fit into memory.
     """
     n, fraction, tested = _left_out(n, fraction)
     resamples, sets = require("resamples", resamples, 1), _sets(sets)
+    if strata is not None:
+        return _stratified(key, n, fraction, tested, resamples, strata, sets, lazy)
     if _lazy(lazy, sets):
         _refuse_equal(n, resamples, -(math.lgamma(n + 1) - math.lgamma(tested + 1) - math.lgamma(n - tested + 1)))
         scheme = call("leave_out", text(key), n, fraction=fraction, resamples=resamples, lazy=True)
@@ -49,6 +70,50 @@ def leave_out(key: Key, n: int, fraction: float, resamples: int, sets: int | Non
     test = test[0] if sets is None else test
     scheme = call("leave_out", text(key), n, fraction=fraction, resamples=resamples, sets=sets)
     return Plan(test ^ 1, test, scheme).checked()
+
+
+def _stratified(
+    key: Key,
+    n: int,
+    fraction: float,
+    tested: int,
+    resamples: int,
+    strata: Collection[Any],
+    sets: int | None,
+    lazy: bool,
+) -> Plan:
+    """Splits that leave out equal shares of all classes: systematic samples of the cases sorted by class, in random
+    order within each (Cochran 1977, "Sampling techniques", chapter 8).
+    """
+    if sets is not None or lazy:
+        raise ValueError("expected strata of one plan, got also sets or lazy; leave them out")
+    label, rng = numbered("strata", strata, n), generator(key)
+    require_room(resamples, n)
+    test = np.zeros((resamples, n), np.uint8)
+    again = np.arange(resamples)
+    for _ in range(_TRIES):
+        for some in np.array_split(again, math.ceil(len(again) * n / _AT_ONCE)):
+            test[some] = _systematic(rng, label, len(some), tested)
+        _, first = np.unique(np.packbits(test, axis=1), axis=0, return_index=True)
+        again = np.setdiff1d(np.arange(resamples), first)
+        if not len(again):
+            scheme = call("leave_out", text(key), n, fraction=fraction, resamples=resamples, strata=f"<{n} labels>")
+            return Plan(test ^ 1, test, scheme).checked()
+    raise ValueError(
+        f"expected fewer different splits of {n} cases that leave out equal shares of all classes, got {resamples}; "
+        "ask for fewer, or leave strata out"
+    )
+
+
+def _systematic(
+    rng: np.random.Generator, label: Int[np.ndarray, " n"], rows: int, tested: int
+) -> UInt8[np.ndarray, "rows n"]:
+    """Masks [rows, N] of so many cases, at equal distances in the order of their labels, at random within each."""
+    n, masks = len(label), np.zeros((rows, len(label)), np.uint8)
+    order = np.argsort(label + rng.random((rows, n)), axis=1)
+    places = np.floor((rng.random((rows, 1)) + np.arange(tested)) * (n / tested)).astype(np.int64)
+    np.put_along_axis(masks, np.take_along_axis(order, np.minimum(places, n - 1), axis=1), 1, axis=1)
+    return masks
 
 
 def balanced(key: Key, n: int, fraction: float, resamples: int) -> Plan:

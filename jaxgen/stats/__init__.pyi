@@ -1,3 +1,3 @@
-from . import compare, conformal, estimate, interval, metrics, planning, worth
+from . import compare, conformal, estimate, interval, metrics, planning, remarks, worth
 
-__all__ = ["compare", "conformal", "estimate", "interval", "metrics", "planning", "worth"]
+__all__ = ["compare", "conformal", "estimate", "interval", "metrics", "planning", "remarks", "worth"]

@@ -310,6 +310,8 @@ def without_models(losses: Losses) -> Losses:
         losses.reasons,
         every_case(losses).mean(-2, keepdims=True),
         dropped=losses.dropped,
+        label=losses.label,
+        key=losses.key,
     )
 
 

@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxgen.stats.design import require_independent
+from jaxgen.stats.statistic import OfRows
 from jaxgen.types import Losses, Plan
 from jaxgen.types.numbers import require
 
@@ -14,6 +15,11 @@ def every_case(losses: Losses) -> Float[np.ndarray, "*Q R N"]:
     Raises:
       ValueError: only the means of rows were kept, or a row failed.
     """
+    if isinstance(losses, OfRows):
+        raise ValueError(
+            f"expected losses of single cases, got the {losses.unit} of whole rows; use corrected_t, or "
+            "corrected_k_fold_t and bouckaert_frank for folds"
+        )
     if losses.values is None:
         raise ValueError(
             f"expected the losses of every case, got the means of rows only ({losses.plan.scheme}); "

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.special
 import scipy.stats
 from jaxtyping import Bool, Float
 
 from jaxgen.stats.checks import require_alternative, require_level
+from jaxgen.stats.statistic import OfRows
 from jaxgen.types import Losses
 from jaxgen.types.result import Result, described
 
@@ -51,6 +53,26 @@ class Spread(NamedTuple):
           ValueError: a level outside (0, 1), or an unknown alternative.
         """
         lower, upper = (np.where(self.flat, np.nan, end) for end in self.limits(level, alternative))
+        return lower, upper
+
+    def limits_within(
+        self, level: float, alternative: str = "two-sided"
+    ) -> tuple[Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
+        """Limits between 0 and 1, [*Q] each: those of the log odds of the mean, by the delta method; NaN without any
+        spread.
+
+        Raises:
+          ValueError: a mean outside of 0 and 1, a level outside (0, 1), or an unknown alternative.
+        """
+        mean = self.estimate
+        if np.any((mean < 0) | (mean > 1)):
+            raise ValueError(
+                f"expected a mean between 0 and 1 for the logit scale, got {mean.min():.6g} to {mean.max():.6g}; use "
+                "scale='identity'"
+            )
+        inside = np.where(self.flat, 0.5, mean)  # only equal values have a mean of 0 or 1
+        odds = Spread(scipy.special.logit(inside), self.standard_error / (inside * (1 - inside)), self.df)
+        lower, upper = (np.asarray(scipy.special.expit(end)) for end in odds.honest_limits(level, alternative))
         return lower, upper
 
     @property
@@ -140,17 +162,23 @@ def as_result(
     note: str = "",
     parts: Mapping[str, Float[np.ndarray, "*Q"]] | None = None,
 ) -> Result:
-    """The interval [*Q] that follows from a spread; `describe` is the method, its source and its target.
+    """The interval [*Q] that follows from a spread; `describe` is the method, its source and its target. Limits of a
+    statistic of rows that lies between 0 and 1 stay there.
 
     Raises:
       ValueError: a level outside (0, 1), or an unknown alternative.
     """
+    within = isinstance(losses, OfRows) and losses.bounded
+    method, source, target = describe
+    limits = spread.limits_within if within else spread.honest_limits
     return described(
-        *describe,
-        f"{losses.loss} loss",
-        losses.learner,
+        method + " on the logit scale" * within,
+        source,
+        target,
+        losses.unit,
+        losses.name,
         *spread,
-        *spread.honest_limits(level, alternative),
+        *limits(level, alternative),
         level=level,
         alternative=alternative,
         parts=parts or {},

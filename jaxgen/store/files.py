@@ -127,6 +127,52 @@ def flush_folder(folder: Path) -> None:
             os.close(number)
 
 
+def refuse_other_file(path: Path, signature: str) -> None:
+    """Refuses to replace a file that does not begin as those that jaxgen writes, and a place that takes none.
+
+    Raises:
+      FileExistsError: there is such a file, or a folder of this name.
+      OSError: its folder is not there, or may not be written.
+    """
+    if os.path.lexists(path):
+        begin = b""
+        if path.is_file():
+            with suppress(OSError), path.open("rb") as file:
+                begin = file.read(len(signature.encode()))
+        if begin != signature.encode():
+            raise FileExistsError(
+                f"expected a new file, or one that jaxgen wrote before, got {path}, which is another; choose another "
+                "name, or remove it"
+            )
+    folder = path.absolute().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise OSError(
+            f"expected a place that can be written, got {path}, whose folder is not there or may not be written; make "
+            "its folder, or choose another place"
+        )
+
+
+def publish_text(path: Path, text: str) -> None:
+    """Writes a file that appears under its name only when it is whole; one of that name is replaced.
+
+    Raises:
+      OSError: it cannot be written.
+    """
+    with one_sentence(path):
+        number, partial = tempfile.mkstemp(prefix=f".{path.name[:100]}-", dir=path.absolute().parent)
+        try:
+            with open(number, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(partial, 0o644)
+            os.replace(partial, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(partial)
+            raise
+
+
 @contextmanager
 def new_folder(path: str | Path) -> Iterator[Path]:
     """A folder to write into that appears under its name only when all is in it, and not at all if something fails.

@@ -10,7 +10,7 @@ from jaxgen.store.files import as_path, read, write
 from jaxgen.types import Losses, Plan
 from jaxgen.types.numbers import require_kind
 
-_TEXTS = ("learner", "loss", "reasons", "dropped")
+_TEXTS = ("learner", "loss", "reasons", "dropped", "label", "key")
 _ARRAYS = ("test_mean", "train_mean", "failure", "values", "predictions")
 
 
@@ -97,6 +97,8 @@ def _losses(texts: dict[str, Any], arrays: dict[str, np.ndarray]) -> Losses:
         groups["info/"],
         texts["dropped"],
         arrays.get("predictions"),
+        texts.get("label", ""),  # absent before version 0.10
+        texts.get("key", ""),
     )
 
 
@@ -106,7 +108,7 @@ def _trouble(losses: Losses) -> str:
         plan = losses.plan.checked()
     except ValueError:
         return "the plan is no plan"
-    words = (losses.learner, losses.loss, *losses.reasons)
+    words = (losses.learner, losses.loss, losses.label, losses.key, *losses.reasons)
     if not all(isinstance(word, str) for word in words) or type(losses.dropped) is not int or losses.dropped < 0:
         return "the learner, its loss, the reasons or the number of rows left out are none"
     rows = losses.test_mean.shape

@@ -52,6 +52,8 @@ class Heading(NamedTuple):
       reasons: sentences that say why a training failed.
       sets: data sets, Q.
       single: whether data and plan have no axis Q.
+      label: what the learner is called; empty for its code.
+      key: that of the training, as code.
     """
 
     learner: str
@@ -59,6 +61,8 @@ class Heading(NamedTuple):
     reasons: tuple[str, ...]
     sets: int
     single: bool
+    label: str = ""
+    key: str = ""
 
 
 def divided(sets: int, rows: int, size: int) -> tuple[Part, ...]:
@@ -130,6 +134,8 @@ def as_losses(arrays: Arrays, plan: Plan, heading: Heading) -> Losses:
         arrays.get("values"),
         {name.removeprefix("info/"): array for name, array in arrays.items() if name.startswith("info/")},
         predictions=arrays.get("predictions"),
+        label=heading.label,
+        key=heading.key,
     )
 
 

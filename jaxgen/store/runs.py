@@ -194,7 +194,8 @@ class StoredRun:
         return self.folder / f"part-{number:05d}.npz"
 
     def __repr__(self) -> str:
-        return f"StoredRun({self.folder}: {self.heading.learner}, {len(self.done)} of {len(self.parts)} parts)"
+        name = self.heading.label or self.heading.learner
+        return f"StoredRun({self.folder}: {name}, {len(self.done)} of {len(self.parts)} parts)"
 
 
 def open(folder: str | os.PathLike) -> StoredRun:
@@ -218,9 +219,7 @@ def open(folder: str | os.PathLike) -> StoredRun:
             )
         parts = [Part(number, *corners) for number, corners in enumerate(said["parts"])]
         heading = said["heading"]
-        known = Heading(
-            heading["learner"], heading["loss"], tuple(heading["reasons"]), heading["sets"], heading["single"]
-        )
+        known = Heading(**{**heading, "reasons": tuple(heading["reasons"])})
         return StoredRun(path, said["asked"], known, parts)
     except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(

@@ -26,6 +26,20 @@ def check_targets(loss: Any, y: Float[np.ndarray, "*Q N K"], target: str) -> Non
         )
 
 
+def check_missing(learner: Any, data: Any) -> None:
+    """ValueError for inputs that are missing, NaN in x [*Q, N, D], and a learner that cannot learn from such cases."""
+    if not data.missing or learner.accepts_missing:
+        return
+    gaps = np.isnan(data.x)
+    if gaps.any():
+        column = int(np.argmax(gaps.reshape(-1, data.d).any(0)))
+        raise ValueError(
+            f"expected a learner that accepts missing inputs, got {learner} for data with {int(gaps.sum())} missing "
+            f"values, such as in column {data.names[column]!r}; write learn.Imputed({learner}), or leave such cases "
+            "out (missing='drop')"
+        )
+
+
 def check_predictions(loss: Any, learner: Any) -> None:
     """ValueError unless a loss is for what a learner predicts; see `jaxgen.loss.About` and `Learner.predicts`."""
     if getattr(getattr(loss, "about", None), "probabilities", False) and learner.predicts in ("numbers", "scores"):

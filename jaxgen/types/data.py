@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxgen.types.numbers import require_one_of, shown
+from jaxgen.types.numbers import require_flag, require_one_of, shown
 
 TASKS = ("regression", "classification")
 
@@ -27,6 +27,10 @@ class Data:
       target: the name of what is predicted.
       task: "regression" or "classification".
       classes: the K class names of a classification, or none; for a regression none.
+      missing: whether inputs may be missing, NaN in x; only learners that accept this are trained on such data, for
+        example `learn.Imputed`.
+      categories: for each column of texts that was encoded the numbers of its columns of x, one per level but the
+        first.
     """
 
     x: Float[np.ndarray, "*Q N D"]
@@ -35,6 +39,8 @@ class Data:
     target: str = "y"
     task: str = "regression"
     classes: tuple[str, ...] = ()
+    missing: bool = False
+    categories: tuple[tuple[int, ...], ...] = ()
 
     @property
     def n(self) -> int:
@@ -79,7 +85,9 @@ class Data:
 
     def __repr__(self) -> str:
         classes = f", {len(self.classes)} classes ({_listed(self.classes)})" if self.classes else ""
-        return f"Data({self.task} of {self.target!r}{classes}: x {list(np.shape(self.x))}, y {list(np.shape(self.y))})"
+        gaps = f", {int(np.isnan(self.x).sum())} missing inputs" if self.missing else ""
+        shapes = f"x {list(np.shape(self.x))}, y {list(np.shape(self.y))}"
+        return f"Data({self.task} of {self.target!r}{classes}: {shapes}{gaps})"
 
     def select(self, inputs: Sequence[str | int]) -> "Data":
         """The same cases seen through some of the inputs.
@@ -96,7 +104,12 @@ class Data:
         columns = [self._column(name) for name in inputs]
         if not columns or len(set(columns)) < len(columns):
             raise ValueError(f"expected one or more different inputs, got {shown(inputs)}; name each once")
-        return replace(self, x=self.x[..., columns], names=tuple(self.names[column] for column in columns))
+        place = {column: number for number, column in enumerate(columns)}
+        whole = tuple(
+            tuple(place[column] for column in levels) for levels in self.categories if place.keys() >= set(levels)
+        )
+        names = tuple(self.names[column] for column in columns)
+        return replace(self, x=self.x[..., columns], names=names, categories=whole)
 
     def _column(self, name: str | int) -> int:
         """The number of an input given by its name or number."""
@@ -114,7 +127,8 @@ class Data:
 
         Raises:
           ValueError: x [*Q, N, D] and y [*Q, N, K] do not belong together, names, task and classes do not fit, a value
-            is not finite, or the targets of a classification are not the zeros and ones of one class a case.
+            is not finite (but for missing inputs where these are allowed), or the targets of a classification are not
+            the zeros and ones of one class a case.
         """
         self._check_shapes()
         self._check_texts()
@@ -153,6 +167,7 @@ class Data:
                 raise ValueError(f"expected {what} in texts, got {shown(value)}; name them by texts")
             if len(set(names)) < len(names):
                 raise ValueError(f"expected different {what}, got {_listed(names)}; name each once")
+        require_flag("missing", self.missing)
         if len(self.names) != self.d:
             raise ValueError(
                 f"expected {self.d} names, one per column of x, got {len(self.names)}; name every input once"
@@ -162,7 +177,8 @@ class Data:
         outputs = self.y.shape[-1]
         targets = self.classes if len(self.classes) == outputs else (self.target,) * outputs
         for symbol, values, names in (("x", self.x, self.names), ("y", self.y, targets)):
-            bad = np.argwhere(~np.isfinite(values))
+            allowed = np.isnan(values) if symbol == "x" and self.missing else False
+            bad = np.argwhere(~(np.isfinite(values) | allowed))
             if len(bad):
                 where = tuple(int(i) for i in bad[0])
                 raise ValueError(

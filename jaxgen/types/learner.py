@@ -85,6 +85,11 @@ class Learner(Value):
         return ()
 
     @property
+    def accepts_missing(self) -> bool:
+        """Whether it learns from, and predicts for, cases some of whose inputs are missing, NaN."""
+        return False
+
+    @property
     def freedom(self) -> Freedom:
         """The changes of unit that leave what is learned the same."""
         return Freedom()
@@ -304,6 +309,11 @@ class Foreign(Learner):
     def raw_inputs(self) -> tuple[int, ...]:
         """As it says, if it does."""
         return tuple(getattr(self.own, "raw_inputs", ()))
+
+    @property
+    def accepts_missing(self) -> bool:
+        """As it says, if it does."""
+        return bool(getattr(self.own, "accepts_missing", False))
 
     @property
     def freedom(self) -> Freedom:

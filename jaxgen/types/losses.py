@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, UInt8
 
+from jaxgen.loss import by_name
+from jaxgen.types import rendered
 from jaxgen.types.checks import check_targets
 from jaxgen.types.estimators import as_targets, fitted_estimators
 from jaxgen.types.identity import named
-from jaxgen.types.numbers import first_line
+from jaxgen.types.numbers import first_line, shown
 from jaxgen.types.plan import Plan, as_counts, as_labels, as_weights, found_design
 
 Loss = Callable[[Any, Any], Any]
@@ -33,6 +35,8 @@ class Losses:
       info: what the learner's `diagnose` said, each [*Q, R, ...].
       dropped: failed rows that were left out on request.
       predictions: what every row predicts for every case, [*Q, R, N, K], in the units of the target; None if not kept.
+      label: what the learner is called in results, tables and figures; empty for its code. See `labelled` and `name`.
+      key: the key of the training, as code that recreates it; empty where it is not known.
     """
 
     test_mean: Float[np.ndarray, "*Q R"]
@@ -46,6 +50,8 @@ class Losses:
     info: Mapping[str, Any] = field(default_factory=dict)
     dropped: int = 0
     predictions: Float[np.ndarray, "*Q R N K"] | None = None
+    label: str = ""
+    key: str = ""
 
     @classmethod
     def from_predictions(
@@ -54,7 +60,7 @@ class Losses:
         predictions: Any,
         train: Any,
         test: Any,
-        loss: Loss,
+        loss: Loss | str,
         learner: str = "given predictions",
         *,
         labels: Any = None,
@@ -72,7 +78,7 @@ class Losses:
             case, [N, K] or [N] as y, by the row that tests it, where no case is tested twice (scikit-learn's
             `cross_val_predict`).
           train, test: weights, [R, N], whole numbers from 0 to 255.
-          loss: of `jaxgen.loss`, or a function of (y, predictions) to [R, N].
+          loss: of `jaxgen.loss`, also by its name, as "zero_one"; or a function of (y, predictions) to [R, N].
           learner: what to call it.
           labels: what a row is within its design, each [R], such as "repeat" and "fold".
           groups: labels [N] of cases that depend on each other.
@@ -81,14 +87,15 @@ class Losses:
           Losses [R], [R, N]; rows without a finite loss of a test case are marked as failed.
         Raises:
           TypeError: the loss is no function.
-          ValueError: shapes, weights or targets that do not fit.
+          ValueError: shapes, weights or targets that do not fit, or a text that names no loss.
         """
+        counted = by_name(loss)
         targets, predicted = real_numbers(y, "y"), real_numbers(predictions, "predictions")
         weights = as_weights("train", train), as_weights("test", test)
         plan = Plan(*weights, "given weights", *as_labels(weights[0].shape, labels, groups, times)).checked()
         targets, predicted = in_rows(targets, predicted, plan)
-        check_targets(loss, targets, "y")
-        values = _values(loss, targets, predicted)
+        check_targets(counted, targets, "y")
+        values = _values(counted, targets, predicted)
         absent = (np.isnan(predicted).any(axis=-1) & (plan.train > 0)).any(axis=-1)
         test_mean, train_mean = (
             np.sum(np.where(w > 0, w * values, 0), axis=-1) / w.sum(-1) for w in (plan.test, plan.train)
@@ -96,7 +103,9 @@ class Losses:
         train_mean = np.where(absent, np.nan, train_mean)
         failure = (~np.isfinite(test_mean + np.where(absent, 0, train_mean))).astype(np.uint8)
         reasons = ("a prediction of a test case is missing, or its loss is not finite",)
-        return cls(test_mean, train_mean, plan, learner, named(loss), failure, reasons, values, predictions=predicted)
+        return cls(
+            test_mean, train_mean, plan, learner, named(counted), failure, reasons, values, predictions=predicted
+        )
 
     @classmethod
     def from_cross_validate(
@@ -104,7 +113,7 @@ class Losses:
         result: Any,
         x: Any,
         y: Any,
-        loss: Loss,
+        loss: Loss | str,
         learner: str | None = None,
         *,
         labels: Any = None,
@@ -121,7 +130,7 @@ class Losses:
           result: the dictionary, with "estimator" and "indices".
           x: the inputs that were given to `cross_validate`, of N cases.
           y: the targets that were given to it, [N], or [N, K] for a regression of several outputs.
-          loss: of `jaxgen.loss`, or a function of (y, predictions) to [R, N].
+          loss: of `jaxgen.loss`, also by its name, or a function of (y, predictions) to [R, N].
           learner: what to call it; by default the code of the first estimator.
           labels, groups, times: as for `from_predictions`.
         Returns:
@@ -164,6 +173,31 @@ class Losses:
         return self.plan.test
 
     @property
+    def name(self) -> str:
+        """What the learner is called: its label, or else the code that recreates it."""
+        return self.label or self.learner
+
+    @property
+    def unit(self) -> str:
+        """What every number here is, as "squared loss"."""
+        return f"{self.loss} loss"
+
+    def labelled(self, label: str) -> "Losses":
+        """The same losses G [*Q, R] under a short name, which results, tables and figures print in place of the
+        learner's code; `learner` keeps the code.
+
+        Args:
+          label: a text on one line; an empty one takes the name away again.
+        Raises:
+          ValueError: no such text.
+        """
+        if not isinstance(label, str) or not (label.isprintable() and label == label.strip()):
+            raise ValueError(
+                f"expected a label as a text on one line, got {shown(label)}; give a short name such as 'net'"
+            )
+        return replace(self, label=label)
+
+    @property
     def resamples(self) -> int:
         """Resamplings, R."""
         return self.test_mean.shape[-1]
@@ -200,7 +234,7 @@ class Losses:
         absent = int(np.isnan(self.train_mean).sum())
         if absent:
             raise ValueError(
-                f"expected predictions of all training cases for the apparent loss of {self.learner}, got missing ones "
+                f"expected predictions of all training cases for the apparent loss of {self.name}, got missing ones "
                 f"in {absent} of {self.train_mean.size} rows; give from_predictions what every row predicts for them"
             )
         return self.train_mean
@@ -237,37 +271,38 @@ class Losses:
         if not good.any():
             raise ValueError(
                 f"expected a row that went well, got {self.resamples} failed rows of "
-                f"{self.learner}{' and others' if others else ''}: {self._failures()}"
+                f"{self.name}{' and others' if others else ''}: {self._failures()}"
             )
         plan = self.plan.chosen(good, f"{self.plan.scheme} without {int((~good).sum())} failed rows")
         return replace(self._pick((good,), plan), dropped=self.dropped + int((~good).sum()))
 
-    def with_loss(self, loss: Loss, y: Float[np.ndarray, "*Q N K"]) -> "Losses":
+    def with_loss(self, loss: Loss | str, y: Float[np.ndarray, "*Q N K"]) -> "Losses":
         """The same rows under another loss: both the error rate and the squared error of one training, for example.
 
         Args:
-          loss: of `jaxgen.loss`, or a function of (y, predictions) to [R, N], that takes predictions.
+          loss: of `jaxgen.loss`, also by its name, or a function of (y, predictions) to [R, N], that takes predictions.
           y: the targets that were trained on, [*Q, N, K].
         Returns:
           Losses [*Q, R], [*Q, R, N], without predictions; rows that failed stay so, and rows without a finite loss are
           marked as failed.
         Raises:
           TypeError: the loss is no function.
-          ValueError: predictions were not kept, or targets that do not fit them or the loss.
+          ValueError: predictions were not kept, targets that do not fit them or the loss, or a text that names none.
         """
+        counted = by_name(loss)
         if self.predictions is None:
             raise ValueError(
-                f"expected predictions of every row for another loss, got losses alone of {self.learner}; "
+                f"expected predictions of every row for another loss, got losses alone of {self.name}; "
                 "use assess(..., keep='predictions')"
             )
         targets, predicted = real_numbers(y, "y"), self.predictions
         shape = (*predicted.shape[:-3], *predicted.shape[-2:])
         if targets.shape not in (shape, shape[-2:]):
             raise ValueError(f"expected y {list(shape)}, got {list(targets.shape)}; give the targets trained on")
-        check_targets(loss, targets, "y")
+        check_targets(counted, targets, "y")
         of_rows = np.broadcast_to(targets.astype(predicted.dtype), shape).reshape(-1, *shape[-2:])
         by_set = zip(of_rows, predicted.reshape(-1, *predicted.shape[-3:]), strict=True)
-        values = np.stack([_values(loss, *one) for one in by_set]).reshape(predicted.shape[:-1])
+        values = np.stack([_values(counted, *one) for one in by_set]).reshape(predicted.shape[:-1])
         test_mean, train_mean = (
             np.sum(np.where(w > 0, w * values, 0), axis=-1) / w.sum(-1) for w in (self.plan.test, self.plan.train)
         )
@@ -277,12 +312,82 @@ class Losses:
             self,
             test_mean=test_mean,
             train_mean=np.where(np.isnan(self.train_mean), np.nan, train_mean),
-            loss=named(loss),
+            loss=named(counted),
             failure=np.where(known | self.failed, self.failure, len(reasons)).astype(np.uint8),
             reasons=reasons,
             values=values,
             predictions=None,
         )
+
+    def to_frame(self) -> Any:
+        """One row per trained row, as a pandas DataFrame.
+
+        Returns:
+          Columns set, where there are several data sets [Q]; row, from 0; g and apparent, the mean losses of its test
+          and training cases, NaN where there are none; the labels of the plan, such as repeat and fold; failed; and
+          reason, why it failed, empty if it did not.
+        """
+        import pandas as pd
+
+        sets, rows = self.sets or 1, self.resamples
+        shape = (sets, rows)
+        failure = np.broadcast_to(self.failure, shape).reshape(-1)
+        columns: dict[str, Any] = {} if self.sets is None else {"set": np.repeat(np.arange(sets), rows)}
+        columns |= {"row": np.tile(np.arange(rows), sets)}
+        columns |= {name: np.array(mean, np.float64).reshape(-1) for name, mean in self._means().items()}
+        columns |= {str(name): np.tile(label, sets) for name, label in self.plan.labels.items()}
+        reasons = np.array(["", *self.reasons], dtype=object)
+        return pd.DataFrame(columns | {"failed": failure > 0, "reason": reasons[failure]})
+
+    def to_xarray(self) -> Any:
+        """The numbers with names for their axes, as an xarray Dataset, where the package xarray is installed.
+
+        Returns:
+          Variables g, apparent and failed over [set,] row; train and test over [set,] row, case; and loss and
+          prediction over [set,] row, case[, output] where they were kept. Coordinates are the labels of the plan.
+        Raises:
+          ModuleNotFoundError: there is no xarray.
+        """
+        try:
+            import xarray as xr
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(
+                "expected the package xarray for to_xarray, got none installed; pip install 'jaxgen[xarray]', or use "
+                "to_frame"
+            ) from None
+        lead = ("row",) if self.sets is None else ("set", "row")
+        plan = ("row", "case") if self.plan.sets is None else ("set", "row", "case")
+        variables = {name: (lead, mean) for name, mean in self._means().items()}
+        variables |= {"failed": (lead, self.failed), "train": (plan, self.train), "test": (plan, self.test)}
+        if self.values is not None:
+            variables["loss"] = ((*lead, "case"), self.values)
+        if self.predictions is not None:
+            variables["prediction"] = ((*lead, "case", "output"), self.predictions)
+        labels = {str(name): ("row", label) for name, label in self.plan.labels.items()}
+        cases = {str(name): ("case", label) for name, label in self.plan.cases.items()}
+        words = {"learner": self.learner, "loss_function": self.loss, "plan": self.plan.scheme}
+        return xr.Dataset(variables, coords=labels | cases, attrs=words)
+
+    def _means(self) -> dict[str, Float[np.ndarray, "*Q R"]]:
+        """Mean losses of test and training cases, NaN for failed rows."""
+        both = {"g": self.test_mean, "apparent": self.train_mean}
+        return {name: np.where(self.failed, np.nan, mean) for name, mean in both.items()}
+
+    def _repr_html_(self) -> str:
+        """In notebooks a small table."""
+        means = self._means()
+        known = {name: mean[np.isfinite(mean)] for name, mean in means.items()}
+        numbers = {"mean": known["g"], "on training cases": known["apparent"]}
+        rows = [
+            ("loss", self.loss),
+            ("plan", self.plan.scheme),
+            *((name, float(values.mean()) if len(values) else "not known") for name, values in numbers.items()),
+            *([("data sets", self.sets)] if self.sets is not None else []),
+            ("rows", self.resamples),
+            ("cases", self.plan.n),
+            ("failed rows", int(self.failed.sum()) + self.dropped),
+        ]
+        return rendered.table(self.learner, ("", ""), rows)
 
     def _pick(self, index: tuple[Any, ...], plan: Plan) -> "Losses":
         return replace(
@@ -318,7 +423,7 @@ class Losses:
         if self.failed.any():
             raise ValueError(
                 f"expected every row to have been fitted, got {int(self.failed.sum())} failed of "
-                f"{self.failed.size} for {self.learner} on {self.plan.scheme} "
+                f"{self.failed.size} for {self.name} on {self.plan.scheme} "
                 f"({self._failures()}); call losses.without_failed() to leave them out, or change the learner "
                 "or the plan"
             )
@@ -332,7 +437,7 @@ class Losses:
         trouble = (f", {int(self.failed.sum())} failed" if self.failed.any() else "") + (
             f", {self.dropped} failed rows left out" if self.dropped else ""
         )
-        return f"Losses({self.learner}, {self.loss} loss, {self.plan.scheme}: {shape}{trouble})"
+        return f"Losses({self.name}, {self.unit}, {self.plan.scheme}: {shape}{trouble})"
 
 
 def real_numbers(values: Any, name: str) -> Float[np.ndarray, "..."]:

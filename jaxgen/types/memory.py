@@ -12,6 +12,27 @@ def free_bytes() -> int:
     return _free_on_machine() if container is None else min(_free_on_machine(), container)
 
 
+def most_bytes() -> int:
+    """Bytes of main memory that this process may use: of the machine, or of the container if that has less."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(machine, int((_CONTAINER / "memory.max").read_text()))
+    except (OSError, ValueError):  # "max" where there is no limit
+        return machine
+
+
+def cores() -> float:
+    """CPU cores that this process may use: those it is bound to, or the share that the container has if that is
+    less.
+    """
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        time, period = (_CONTAINER / "cpu.max").read_text().split()
+        return min(float(bound), int(time) / int(period))
+    except (OSError, ValueError):  # "max" where there is no limit
+        return float(bound)
+
+
 def require_memory(what: str, needed: int, advice: str) -> None:
     """MemoryError if `what` needs more bytes than nine tenths of what is free."""
     free = free_bytes()

@@ -110,6 +110,15 @@ def printable(text: str, most: int = 200) -> str:
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
+def p_in_words(p: float, sign: bool = False) -> str:
+    """A p-value as people print it: two digits, or "< 0.001"; with a sign of equality if that is asked for."""
+    if math.isnan(p):
+        return "unknown"
+    if p < 0.001:
+        return "< 0.001"
+    return f"{'= ' * sign}{p:.2g}"
+
+
 def first_line(error: BaseException) -> str:
     """What an error of other code says, for a message: its kind and its first line."""
     lines = str(error).strip().splitlines()

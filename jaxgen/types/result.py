@@ -8,6 +8,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from jaxgen.types import rendered
+
+_PARTS = {"floor": "standard error of test cases alone"}
+"""What parts are called in print, where their name does not say it."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Finding:
@@ -40,6 +45,13 @@ class Finding:
     def lines(self) -> list[str]:
         """The numbers in words, line by line."""
         return []
+
+    def _repr_html_(self) -> str:
+        """In notebooks a small table."""
+        about = (f"about {self.target}", f"note: {self.note}" * bool(self.note))
+        frame = self.to_frame()
+        shown = frame.drop(columns=["method", "target", "unit", "learner", "alternative"], errors="ignore")
+        return rendered.of_frame(f"{self.method} ({self.source}): {self.subject()}", shown, about)
 
     def __str__(self) -> str:
         head = f"{self.method} ({self.source}): {self.subject()}"
@@ -104,7 +116,7 @@ class Result(Finding):
         return [f"{self.df:.4g} degrees of freedom"] if np.isfinite(self.df) else []
 
     def _parts(self) -> list[str]:
-        return [f"{name} {float(value):.4g}" for name, value in self.parts.items()]
+        return [f"{_PARTS.get(name, name)} {float(value):.4g}" for name, value in self.parts.items()]
 
 
 def described(

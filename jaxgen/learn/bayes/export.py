@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int
 from jaxgen.learn.bayes.learner import Bayes, Posterior
 from jaxgen.learn.wrap.wrapper import Changing, Wrapper
 from jaxgen.types import Data, Key, Learner, Plan, as_learner, keys
+from jaxgen.types.checks import check_missing
 from jaxgen.types.numbers import require_kind, shown
 from jaxgen.types.plan import as_weights
 
@@ -95,6 +96,7 @@ def posterior_draws(key: Key, learner: Any, data: Data, train: Any = None, at: A
     if data.sets:
         raise ValueError(f"expected one data set, got {data.sets}; take one of them, as data[0]")
     inside = as_learner(learner).for_data(data)
+    check_missing(inside, data)
     _require_bayes(inside)
     weights, cases = _weights(train, data.n), _cases(at, data.d)
     inside.check(data, Plan(weights[None], np.ones((1, data.n), np.uint8), "posterior_draws").checked())

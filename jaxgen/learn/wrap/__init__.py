@@ -4,8 +4,9 @@ from jaxgen.learn.wrap.augmented import Augmented
 from jaxgen.learn.wrap.candidates import Range, sample
 from jaxgen.learn.wrap.early_stopped import EarlyStopped
 from jaxgen.learn.wrap.ensemble import Ensemble
+from jaxgen.learn.wrap.imputed import Imputed
 from jaxgen.learn.wrap.normalised import Normalised
 from jaxgen.learn.wrap.scaled import Scaled
 from jaxgen.learn.wrap.tuned import Tuned
 
-__all__ = ["Augmented", "EarlyStopped", "Ensemble", "Normalised", "Range", "Scaled", "Tuned", "sample"]
+__all__ = ["Augmented", "EarlyStopped", "Ensemble", "Imputed", "Normalised", "Range", "Scaled", "Tuned", "sample"]

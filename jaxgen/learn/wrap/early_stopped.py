@@ -19,7 +19,7 @@ from jaxgen.learn.wrap.validation import (
     random_order,
 )
 from jaxgen.learn.wrap.wrapper import Wrapper
-from jaxgen.loss import about, squared
+from jaxgen.loss import about, by_name, squared
 from jaxgen.types import Data, Freedom, Key, Loss, Params, Plan
 from jaxgen.types.numbers import require, require_flag, require_number, shown
 from jaxgen.types.predictive import Mixture
@@ -55,7 +55,7 @@ class EarlyStopped(Wrapper):
       stretch: see `patience`.
       refit: one network, trained on all cases to the save nearest (by its logarithm) to the mean of the members'
         iterations.
-      loss: what validation counts; a function of `jaxgen.loss`.
+      loss: what validation counts; a function of `jaxgen.loss`, or its name.
     """
 
     folds: int = 4
@@ -63,8 +63,12 @@ class EarlyStopped(Wrapper):
     patience: int | float | None = None
     stretch: float = 1.0
     refit: bool = False
-    loss: Loss = squared
+    loss: Loss | str = squared
     members: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "loss", by_name(self.loss))
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -80,7 +84,7 @@ class EarlyStopped(Wrapper):
         unit of the targets: `diagnose` tells the validation errors.
         """
         inside = self.inside.freedom
-        return inside._replace(y_shift=inside.y_shift and about(self.loss).shift_free, y_scale=False)
+        return inside._replace(y_shift=inside.y_shift and about(by_name(self.loss)).shift_free, y_scale=False)
 
     def fit(
         self,
@@ -113,7 +117,8 @@ class EarlyStopped(Wrapper):
         order_key, refit_key, *member_keys = jax.random.split(key, 2 + self._splits)
         order = random_order(order_key, w) if order is None else order
         portions = self._portions(len(w), jnp.sum(w > 0, dtype=jnp.int32))
-        unit = error_unit(self.loss, y, w)
+        loss = by_name(self.loss)
+        unit = error_unit(loss, y, w)
 
         def member(key, begin, size, start):
             left, validating = divided(portions, begin, size, order, jnp.concatenate([x, y, w[:, None]], axis=1))
@@ -122,14 +127,14 @@ class EarlyStopped(Wrapper):
 
             def error(params, iteration):
                 predictions = self.inside.predict(params, x_out)
-                return jnp.sum(weight * self.loss(y_out / unit, predictions / unit)) / jnp.sum(weight)
+                return jnp.sum(weight * loss(y_out / unit, predictions / unit)) / jnp.sum(weight)
 
             return self.inside.watched(key, *learning, error, self.patience, self.stretch, start)
 
         axes = (0, 0, 0, None if start is None else 0)
         keys = jnp.stack(member_keys[: self.members])
         watched = jax.vmap(member, in_axes=axes)(keys, portions.begin, portions.size, start)
-        errors = watched.errors * unit ** (about(self.loss).degree or 0)
+        errors = watched.errors * unit ** (about(loss).degree or 0)
         if not self.refit:
             return Stopped(watched.best, watched.iteration, errors)
         first = None if start is None else jax.tree.map(lambda a: a[0], start)

@@ -26,6 +26,11 @@ class Ensemble(Wrapper):
 
     members: int = 10
 
+    @property
+    def accepts_missing(self) -> bool:
+        """As of the learner inside."""
+        return self.inside.accepts_missing
+
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Params:
         """The members, every array with a leading axis [M]."""
         return self.fit_from(None, key, x, y, w)

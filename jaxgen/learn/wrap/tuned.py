@@ -16,7 +16,7 @@ from jaxgen.learn.wrap.candidates import differences, listed, plain_grid
 from jaxgen.learn.wrap.validation import check_loss, columns, divided, error_unit, in_folds, random_order
 from jaxgen.learn.wrap.ways import Read, Together, Way, ways_of
 from jaxgen.learn.wrap.wrapper import Wrapper
-from jaxgen.loss import about, cross_entropy, hinge, squared
+from jaxgen.loss import about, by_name, cross_entropy, hinge, squared
 from jaxgen.types import Data, Freedom, Key, Learner, Loss, Params, Plan
 from jaxgen.types.checks import check_predictions, check_targets
 from jaxgen.types.learner import as_inner
@@ -77,8 +77,8 @@ class Tuned(Wrapper):
         inside is "base.ridge". All combinations are tried, the last setting changing fastest.
       by: the number of folds; or "leave_one_out" or "gcv" (generalized cross-validation), in closed form, for ridges of
         `LeastSquares`: `Normalised(Tuned(LeastSquares(), {"ridge": ...}, by="gcv"), how="standard")`.
-      loss: what validation counts; None: the squared error, or the cross-entropy of learners that all predict
-        probabilities, or the hinge loss of scores. It does not know the loss of `assess`.
+      loss: what validation counts, a loss or its name; None: the squared error, or the cross-entropy of learners that
+        all predict probabilities, or the hinge loss of scores. It does not know the loss of `assess`.
       rule: "best"; or "one_standard_error": the simplest learner whose criterion is at most one standard error above
         the least (Breiman, Friedman, Olshen & Stone 1984, "Classification and regression trees", section 3.4.3). The
         standard error is that of the folds' means, weighted by their sizes (Friedman, Hastie & Tibshirani 2010,
@@ -91,12 +91,13 @@ class Tuned(Wrapper):
 
     grid: Any = ()
     by: int | str = 5
-    loss: Loss | None = None
+    loss: Loss | str | None = None
     rule: str = "best"
     simplest: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "loss", by_name(self.loss))
         object.__setattr__(self, "grid", plain_grid(self.grid))
         listed(self.base, self.grid)
         if self.rule == "one_standard_error" and len(self.grid) > 1:
@@ -128,6 +129,11 @@ class Tuned(Wrapper):
     def classifies(self) -> bool:
         """Whether targets must be zeros and ones, for one of the learners."""
         return any(each.classifies for each in self._learners)
+
+    @property
+    def accepts_missing(self) -> bool:
+        """Whether all the learners do."""
+        return all(each.accepts_missing for each in self._learners)
 
     @property
     def predicts(self) -> str:
@@ -169,7 +175,7 @@ class Tuned(Wrapper):
     @property
     def validation(self) -> Loss:
         """The loss that validation counts."""
-        return self.loss if self.loss is not None else _LOSSES.get(self.predicts, squared)
+        return by_name(self.loss) if self.loss is not None else _LOSSES.get(self.predicts, squared)
 
     def for_data(self, data: Data) -> Learner:
         """The same, to choose among the learners as they are to be used on these data."""

@@ -11,7 +11,9 @@ from jaxtyping import Float
 from jaxgen.stats.checks import require_losses
 from jaxgen.stats.methods import Estimate
 from jaxgen.stats.spread import Spread, dropped, joined, without_spread
+from jaxgen.stats.statistic import direction
 from jaxgen.types import Losses
+from jaxgen.types.numbers import p_in_words
 from jaxgen.types.result import Result, described
 
 Describe = tuple[str, str, str]
@@ -31,6 +33,8 @@ class Comparison(Result):
       p_value: for the alternative, [*Q]; 1 where all differences are 0, NaN where the method has none, or where all
         differences are equal and not 0, which is no certainty.
       symbol: what the statistic is called: t, z, F, chi2, ...
+      greater_is_better: whether the numbers are no errors but a statistic of which more is better, as AUC; a positive
+        difference is then the second learner's.
     """
 
     first: str
@@ -38,6 +42,7 @@ class Comparison(Result):
     statistic: Float[np.ndarray, "*Q"]
     p_value: Float[np.ndarray, "*Q"]
     symbol: str = "t"
+    greater_is_better: bool = False
 
     def to_frame(self) -> pd.DataFrame:
         """One row per data set."""
@@ -51,7 +56,11 @@ class Comparison(Result):
         """The numbers in one line; of several data sets their median, and in how many a difference was found."""
         if not np.ndim(self.estimate):
             test = [" with ".join([f"{self.symbol} = {self.statistic:.4g}", *self._freedom()])]
-            test += [] if np.isnan(self.p_value) else [f"p = {self.p_value:.3g} ({self.alternative})"]
+            test += (
+                []
+                if np.isnan(self.p_value)
+                else [f"p {p_in_words(float(self.p_value), sign=True)} ({self.alternative})"]
+            )
             return [", ".join([f"difference {self.estimate:.5g}", *self._uncertainty(), *test, *self._parts()])]
         median = f"{self.estimate.size} data sets, median difference {np.median(self.estimate):.5g}"
         if np.isnan(self.p_value).any():
@@ -202,9 +211,10 @@ def compared(
     """A comparison of mean and standard error, statistic and p-value, and limits, [*Q] each; `more` are further fields
     of it.
     """
-    who = f"{second.learner} minus {first.learner}"
-    note = joined(note, dropped(first))
-    result = described(*describe, f"{first.loss} loss", who, *spread, *limits, note=note, **more)
+    who = f"{second.name} minus {first.name}"
+    note = joined(note, direction(first), dropped(first))
+    result = described(*describe, first.unit, who, *spread, *limits, note=note, **more)
     statistic, p_value = (np.asarray(number, np.float64) for number in tested)
-    names: dict[str, Any] = {"first": first.learner, "second": second.learner, "symbol": symbol}
+    names: dict[str, Any] = {"first": first.name, "second": second.name, "symbol": symbol}
+    names["greater_is_better"] = bool(direction(first))
     return Comparison(**vars(result), **names, statistic=statistic, p_value=p_value)

@@ -19,6 +19,7 @@ from jaxgen.stats.compare.comparison import require_same
 from jaxgen.stats.design import overlap
 from jaxgen.stats.rows import cases_of_row
 from jaxgen.stats.spread import dropped, joined
+from jaxgen.stats.statistic import require_less_is_better
 from jaxgen.types import Losses
 from jaxgen.types.numbers import require_labels, shown
 from jaxgen.types.result import Finding
@@ -322,12 +323,13 @@ def cases(losses: Blocks, row: int | None = None, labels: Sequence[str] | None =
             )
         return _given(losses, labels, "test cases")
     of_learners = aligned(losses)
+    require_less_is_better(*of_learners)
     first = of_learners[0]
     if first.sets is not None:
         raise ValueError(f"expected the losses of one data set, got those of {first.sets}; choose one with losses[q]")
     values = np.stack([cases_of_row(of_learner, row) for of_learner in of_learners], axis=-1)
-    learners = tuple(of_learner.learner for of_learner in of_learners)
-    table = Table(values, learners, f"{first.loss} loss", f"{len(values)} test cases", dropped(first))
+    learners = tuple(of_learner.name for of_learner in of_learners)
+    table = Table(values, learners, first.unit, f"{len(values)} test cases", dropped(first))
     return _checked(table, labels, "test cases")
 
 
@@ -360,11 +362,12 @@ def _table(losses: Blocks, labels: Sequence[str] | None) -> Table:
     if not holds_losses(losses):
         return _given(losses, labels, "blocks")
     of_learners = aligned(losses)
-    first, learners = of_learners[0], tuple(of_learner.learner for of_learner in of_learners)
+    require_less_is_better(*of_learners)
+    first, learners = of_learners[0], tuple(of_learner.name for of_learner in of_learners)
     if first.sets is not None:
         values = np.stack([of_learner.g.mean(-1) for of_learner in of_learners], axis=-1)
         return _checked(
-            Table(values, learners, f"{first.loss} loss", f"{first.sets} data sets", dropped(first)),
+            Table(values, learners, first.unit, f"{first.sets} data sets", dropped(first)),
             labels,
             "data sets",
         )
@@ -375,7 +378,7 @@ def _table(losses: Blocks, labels: Sequence[str] | None) -> Table:
     note = f"{shared}; give several data sets, or use pairwise with corrected_t" if overlap(first.plan) else ""
     values = np.stack([of_learner.g for of_learner in of_learners], axis=-1)
     note = joined(note, dropped(first))
-    table = Table(values, learners, f"{first.loss} loss", f"{len(values)} resamplings", note)
+    table = Table(values, learners, first.unit, f"{len(values)} resamplings", note)
     return _checked(table, labels, "resamplings")
 
 

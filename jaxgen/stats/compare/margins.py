@@ -59,6 +59,11 @@ def non_inferiority(comparison: Comparison, *, margin: float) -> Comparison:
       ValueError: a margin that is not above 0, or a test without a standard error, such as McNemar's.
     """
     spread = _spread(comparison, margin)
+    if comparison.greater_is_better:
+        raise ValueError(
+            f"expected a comparison of errors, got one of {comparison.unit}, of which more is better; ask for "
+            "equivalence, or for a one-sided interval"
+        )
     statistic, p = spread._replace(estimate=spread.estimate - margin).test("less")
     lower, upper = spread.honest_limits(comparison.level, "less")
     return replace(

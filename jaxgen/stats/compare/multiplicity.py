@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from jaxgen.stats.checks import as_numbers, require_draws, require_level
 from jaxgen.stats.compare.many import Blocks, aligned, cases, named
 from jaxgen.stats.spread import independent, joined
+from jaxgen.stats.statistic import direction
 from jaxgen.types import Losses
 from jaxgen.types.numbers import first_line, require, require_flag, require_one_of, shown
 from jaxgen.types.result import Finding
@@ -39,6 +40,7 @@ class Pairs(Finding):
       adjusted: for all P pairs of a data set, [*Q, P].
       lower, upper: joint limits of all P differences, [*Q, P]; NaN where the method has none.
       level: joint confidence level of those.
+      greater_is_better: whether the numbers are no errors but a statistic of which more is better, as AUC.
     """
 
     adjustment: str
@@ -52,6 +54,7 @@ class Pairs(Finding):
     lower: Float[np.ndarray, "*Q P"]
     upper: Float[np.ndarray, "*Q P"]
     level: float
+    greater_is_better: bool = False
 
     def matrix(self, name: str = "adjusted") -> Float[np.ndarray, "*Q L L"]:
         """The first learners down, the second ones across, [*Q, L, L]: "adjusted", "p_value", or "estimate", whose
@@ -186,7 +189,7 @@ def pairwise(
     require_level(level)
     require_one_of("adjust", adjust, ADJUSTMENTS)
     of_learners = aligned(losses)
-    learners = named(labels, tuple(of_learner.learner for of_learner in of_learners))
+    learners = named(labels, tuple(of_learner.name for of_learner in of_learners))
     if not callable(test):
         raise TypeError(f"expected a test of two losses, got {shown(test)}; give for example compare.corrected_t")
     name = getattr(test, "__name__", shown(test))
@@ -208,7 +211,7 @@ def pairwise(
         source=source,
         adjustment=keeps,
         target=target,
-        unit=f"{of_learners[0].loss} loss",
+        unit=of_learners[0].unit,
         learners=learners,
         first=first,
         second=second,
@@ -219,6 +222,7 @@ def pairwise(
         lower=none,
         upper=none,
         level=level,
+        greater_is_better=bool(direction(of_learners[0])),
         note=note,
     )
 

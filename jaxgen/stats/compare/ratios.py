@@ -11,6 +11,7 @@ from jaxgen.stats.checks import require_alternative, require_level
 from jaxgen.stats.compare.comparison import difference, require_same
 from jaxgen.stats.methods import Estimate
 from jaxgen.stats.spread import dropped, joined
+from jaxgen.stats.statistic import require_less_is_better
 from jaxgen.types import Losses
 from jaxgen.types.result import Result, described
 
@@ -57,6 +58,7 @@ def error_ratio(first: Losses, second: Losses, *, level: float = 0.95, alternati
             f"expected a plan of random splits, folds, halves or one test set for a ratio, got {first.plan.scheme}; "
             "use leave_out or k_fold"
         )
+    require_less_is_better(first, second)
     one, other, both = (_METHODS[name](losses) for losses in (first, second, difference(first, second)))
     if np.any(one.spread.estimate <= 0):
         raise ValueError(
@@ -72,7 +74,7 @@ def error_ratio(first: Losses, second: Losses, *, level: float = 0.95, alternati
         *(
             f"{trouble} in {int(where.sum())} of {where.size} data sets, so there are no limits"
             for trouble, where in (
-                (f"the error of {first.learner} is not told apart from 0", unknown),
+                (f"the error of {first.name} is not told apart from 0", unknown),
                 ("all rows have one ratio, which is no certainty,", flat),
             )
             if where.any()
@@ -82,8 +84,8 @@ def error_ratio(first: Losses, second: Losses, *, level: float = 0.95, alternati
         f"Fieller's interval of an error ratio, {name.replace('_', ' ')}",
         "Fieller 1954",
         "the ratio of the expected errors for training sets of this size",
-        f"{first.loss} loss, ratio",
-        f"{second.learner} over that of {first.learner}",
+        f"{first.unit}, ratio",
+        f"{second.name} over that of {first.name}",
         ratio,
         error,
         one.spread.df,
@@ -118,8 +120,8 @@ def skill_score(reference: Losses, learner: Losses, *, level: float = 0.95, alte
         method=ratio.method.replace("an error ratio", "a skill score"),
         source="Murphy 1988; Fieller 1954",
         target="the share of the reference's expected error that is saved, for training sets of this size",
-        unit=f"{reference.loss} loss, skill",
-        learner=f"{learner.learner} against {reference.learner}",
+        unit=f"{reference.unit}, skill",
+        learner=f"{learner.name} against {reference.name}",
         estimate=np.asarray(1 - ratio.estimate),
         lower=np.asarray(1 - ratio.upper),
         upper=np.asarray(1 - ratio.lower),

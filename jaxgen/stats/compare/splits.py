@@ -434,7 +434,7 @@ def probability_interval(first: Losses, second: Losses, *, level: float = 0.95) 
         "the share of all splits of these data on which the second has the greater error; "
         "it says nothing about other data"
     )
-    unit = f"Prob(G of {second.learner} > G of {first.learner})"
+    unit = f"Prob(G of {second.name} > G of {first.name})"
     return described(
         "share of splits, Wilson's interval",
         "Larsen & Hansen 1995; Wilson 1927",

@@ -10,10 +10,20 @@ from jaxtyping import Float
 
 from jaxgen.stats.checks import as_numbers, require_finite, require_level, require_losses
 from jaxgen.stats.design import divisions, not_folds, serial, without_repeats
-from jaxgen.types import Losses
+from jaxgen.types import Losses, rendered
 from jaxgen.types.numbers import require_flag, require_number
 
 Rows = Losses | Float[np.ndarray, "*Q R"]
+
+_WORDS = {
+    "avr": "mean",
+    "tavr": "trimmed mean",
+    "med": "median",
+    "std": "std. dev.",
+    "mad": "median dev.",
+    "iqr": "interquartile",
+}
+"""What the measures are called in print."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +77,17 @@ class Summary:
         }
         return pd.concat(frames, names=["scale", "set"])
 
+    def _repr_html_(self) -> str:
+        """In notebooks a small table."""
+        frame = self.to_frame().rename(columns=_WORDS).reset_index()
+        error = (
+            f"Monte Carlo standard error of the mean {float(self.monte_carlo_error):.3g}"
+            if self.raw.avr.ndim == 0 and not np.isnan(self.monte_carlo_error)
+            else ""
+        )
+        title = f"{self.title + ': ' if self.title else ''}{self.resamples} resamplings"
+        return rendered.of_frame(title, frame.drop(columns="set") if self.raw.avr.ndim == 0 else frame, (error,))
+
     def __str__(self) -> str:
         frame = self.to_frame()
         if self.raw.avr.ndim == 0:
@@ -74,11 +95,12 @@ class Summary:
             error = (
                 "no Monte Carlo error, for the rows are those of one design"
                 if np.isnan(self.monte_carlo_error)
-                else f"Monte Carlo standard error of avr(G) {float(self.monte_carlo_error):.3g}"
+                else f"Monte Carlo standard error of the mean {float(self.monte_carlo_error):.3g}"
             )
         else:
             frame = frame.groupby("scale").median()
             error = f"medians over {len(self.raw.avr)} data sets"
+        frame = frame.rename(columns=_WORDS)
         return (
             f"{self.title + ': ' if self.title else ''}{self.resamples} resamplings; "
             f"{error}\n{frame.rename_axis(None).to_string(float_format=lambda v: f'{v:.5g}')}"
@@ -119,7 +141,7 @@ def summary(g: Rows) -> Summary:
     """
     values = _values(g)
     title = (
-        f"{g.learner}, {g.loss} loss" + (f", {g.dropped} failed rows left out" if g.dropped else "")
+        f"{g.name}, {g.unit}" + (f", {g.dropped} failed rows left out" if g.dropped else "")
         if isinstance(g, Losses)
         else ""
     )

@@ -112,8 +112,8 @@ def _varfis_corleto(
     variance = np.sum(influence.cases**2, axis=-1) - influence.noise
     return _interval(
         (name, f"Varfis & Corleto 1994, {equation}", "ER"),
-        f"{losses.loss} loss",
-        losses.learner,
+        losses.unit,
+        losses.name,
         estimate,
         variance,
         level,
@@ -303,9 +303,9 @@ def _curve(method: str, source: str, losses: Sequence[Losses], points: "_Points"
         method=method,
         source=source,
         target="ER at any number of training cases",
-        unit=f"{first.loss} loss",
+        unit=first.unit,
         note=note,
-        learner=first.learner,
+        learner=first.name,
         cases=first.plan.n,
         sizes=points.sizes,
         error=points.error,

@@ -39,8 +39,8 @@ def apparent(losses: Losses) -> Result:
         "apparent error",
         "Efron 1983",
         "the loss on the training cases",
-        f"{losses.loss} loss",
-        losses.learner,
+        losses.unit,
+        losses.name,
         np.asarray(losses.apparent.mean(-1), np.float64),
         note=joined(note, dropped(losses)),
     )
@@ -74,7 +74,7 @@ def hold_out(losses: Losses) -> Result:
     note = (
         "" if rows == 1 else "the standard error is that of a single hold-out, an upper limit for the mean of several"
     )
-    describe = ("hold-out", "Larsen & Hansen 1995, eq. 7", target, f"{losses.loss} loss", losses.learner)
+    describe = ("hold-out", "Larsen & Hansen 1995, eq. 7", target, losses.unit, losses.name)
     single = np.asarray(np.sqrt((variance / plan.test_sizes).mean(-1)))
     error, note = _if_independent(plan, single, note)
     return described(*describe, losses.g.mean(-1), error, note=joined(note, dropped(losses)))
@@ -126,8 +126,8 @@ def cross_validation(losses: Losses) -> Result:
         f"{name} cross-validation" + (f", {repeats} repeats" if repeats > 1 else ""),
         "Stone 1974; standard error: Bayle et al. 2020",
         "the k-fold test error",
-        f"{losses.loss} loss",
-        losses.learner,
+        losses.unit,
+        losses.name,
         spread.estimate,
         error,
         parts=parts,
@@ -177,8 +177,8 @@ def quantile(losses: Losses, p: float, *, level: float = 0.95) -> Result:
         f"{p:.4g} quantile",
         "Conover 1999",
         target,
-        f"{losses.loss} loss",
-        losses.learner,
+        losses.unit,
+        losses.name,
         estimate,
         lower=bounded[..., low],
         upper=bounded[..., high],

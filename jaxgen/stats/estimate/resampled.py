@@ -109,7 +109,7 @@ def bootstrap_test_cases(
         f"{TUTORIAL}, Algorithm 5",
         target,
         _unit(losses, statistic),
-        losses.learner,
+        losses.name,
         **stacked,
         level=level,
         parts=parts,
@@ -165,8 +165,8 @@ def split_train(losses: Losses) -> Result:
         "split/train",
         f"{TUTORIAL}, Algorithm 4",
         "the distribution of G over splits of these data",
-        f"{losses.loss} loss",
-        losses.learner,
+        losses.unit,
+        losses.name,
     )
     return described(*describe, np.asarray(g.mean(-1)), parts=parts, note=joined(*notes, dropped(losses)))
 
@@ -273,7 +273,7 @@ def mixed(
         f"{TUTORIAL}, section 6.3",
         f"the mean risk of the {r} models that these rows trained",
         _unit(losses, statistic),
-        losses.learner,
+        losses.name,
     )
     of_all = described(*describe, estimates.mean(-1), parts["within"], parts=parts, note=note)
     return Mixed(**vars(of_all), estimates=estimates, deviations=deviations, agree=agree)
@@ -463,4 +463,4 @@ def _name(statistic: Statistic) -> str:
 
 
 def _unit(losses: Losses, statistic: Statistic) -> str:
-    return f"{losses.loss} loss" if statistic is np.mean else f"{_name(statistic)} of the {losses.loss} loss"
+    return losses.unit if statistic is np.mean else f"{_name(statistic)} of the {losses.unit}"

@@ -207,7 +207,7 @@ def _of_row(losses: Losses, method: str) -> _Tested:
             f"({losses.plan.scheme}); {remedy}"
         )
     target = f"R of the model trained on the {int(losses.plan.train_sizes.flat[0])} training cases"
-    return _Tested(cases_of_row(losses), f"{losses.loss} loss", losses.learner, target, dropped(losses))
+    return _Tested(cases_of_row(losses), losses.unit, losses.name, target, dropped(losses))
 
 
 def _rate(cases: _Tested) -> Float[np.ndarray, "*Q"]:

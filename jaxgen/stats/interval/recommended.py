@@ -9,6 +9,7 @@ from jaxgen.stats.checks import require_alternative, require_level, require_loss
 from jaxgen.stats.design import groups, not_folds, serial
 from jaxgen.stats.interval import resampling
 from jaxgen.stats.spread import joined
+from jaxgen.stats.statistic import OfRows
 from jaxgen.types import Losses, Plan
 from jaxgen.types.numbers import require_one_of
 from jaxgen.types.result import Result
@@ -45,7 +46,8 @@ def recommend(losses: Losses, *, level: float = 0.95, alternative: str = "two-si
     more = {"target": target} if name == "jackknife_after_leave_out" else {}
     result = getattr(resampling, name)(losses, level=level, alternative=alternative, **more)
     rates = advice.zero_one(losses)
-    measured = advice.measured(name, rates, losses.resamples) if target == "R" else ""
+    known = target == "R" and not isinstance(losses, OfRows)
+    measured = advice.measured(name, rates, losses.resamples) if known else ""
     return replace(result, note=joined(f"chosen because {reason}", result.note, measured, _fewer(losses.plan, name)))
 
 

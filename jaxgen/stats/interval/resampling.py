@@ -14,7 +14,8 @@ from jaxgen.stats.interval import fixed
 from jaxgen.stats.methods import Estimate
 from jaxgen.stats.rows import every_case, span
 from jaxgen.stats.spread import Spread, as_result, dropped, joined
-from jaxgen.types import Losses, Plan
+from jaxgen.stats.statistic import OfRows
+from jaxgen.types import Losses
 from jaxgen.types.numbers import require_one_of
 from jaxgen.types.result import Result, described
 
@@ -72,7 +73,7 @@ def naive_t(losses: Losses, *, level: float = 0.95, alternative: str = "two-side
         if overlap(losses.plan)
         else ""
     )
-    describe = ("naive t interval", "Larsen & Hansen 1995, eq. 9", _expected(losses.plan))
+    describe = ("naive t interval", "Larsen & Hansen 1995, eq. 9", _expected(losses))
     return _result(losses, methods.naive(losses)._replace(note=note), describe, level, alternative)
 
 
@@ -96,7 +97,7 @@ def corrected_t(losses: Losses, *, level: float = 0.95, alternative: str = "two-
       TypeError: no losses.
     """
     require_losses(losses)
-    describe = ("corrected resampled t interval", "Nadeau & Bengio 2003", _expected(losses.plan))
+    describe = ("corrected resampled t interval", "Nadeau & Bengio 2003", _expected(losses))
     return _result(losses, methods.corrected(losses), describe, level, alternative)
 
 
@@ -118,7 +119,7 @@ def bouckaert_frank(losses: Losses, *, level: float = 0.95, alternative: str = "
       TypeError: no losses.
     """
     require_losses(losses)
-    describe = ("corrected repeated k-fold t interval", "Bouckaert & Frank 2004", _expected(losses.plan))
+    describe = ("corrected repeated k-fold t interval", "Bouckaert & Frank 2004", _expected(losses))
     return _result(losses, methods.folds(losses), describe, level, alternative)
 
 
@@ -201,7 +202,7 @@ def five_by_two(losses: Losses, *, level: float = 0.95, alternative: str = "two-
         "half of the cases train: biased for R where the learning curve is steep; wide, and unreliable in small samples"
     )
     parts = {"mean": np.asarray(losses.g.mean(-1))}
-    describe = ("5 x 2 cross-validation t interval", "Dietterich 1998", _expected(losses.plan))
+    describe = ("5 x 2 cross-validation t interval", "Dietterich 1998", _expected(losses))
     estimate = methods.five_by_two(losses)._replace(note=note, parts=parts)
     return _result(losses, estimate, describe, level, alternative)
 
@@ -284,7 +285,7 @@ def jackknife_after_leave_out(
     require_level(level)
     require_alternative(alternative)
     estimate = methods.jackknife(losses, target)
-    spread, goal = estimate.spread, "R" if target == "R" else _expected(losses.plan)
+    spread, goal = estimate.spread, "R" if target == "R" else _expected(losses)
     describe = ("jackknife after leave-out", "Efron & Stein 1981", goal)
     result = _result(losses, estimate, describe, level, alternative)
     if scale == "identity":
@@ -292,7 +293,7 @@ def jackknife_after_leave_out(
     tested = np.where(losses.plan.test > 0, every_case(losses), 0)
     if tested.min() < 0:
         raise ValueError(
-            f"expected losses of 0 or more for limits on the log scale, got {tested.min():.6g} ({losses.loss} loss); "
+            f"expected losses of 0 or more for limits on the log scale, got {tested.min():.6g} ({losses.unit}); "
             "use scale='identity'"
         )
     positive = np.where(spread.estimate > 0, spread.estimate, 1)
@@ -356,9 +357,7 @@ def corrected_score(losses: Losses, *, level: float = 0.95, alternative: str = "
     g = losses.g
     if g.min() < 0 or g.max() > 1:
         worst = float(g.max() if g.max() > 1 else g.min())
-        raise ValueError(
-            f"expected losses between 0 and 1, got a row of {worst:.6g} ({losses.loss} loss); use corrected_t"
-        )
+        raise ValueError(f"expected losses between 0 and 1, got a row of {worst:.6g} ({losses.unit}); use corrected_t")
     estimate = methods.corrected(losses)
     spread, cap = estimate.spread, methods.independent_cases(losses)
     p, variance = np.clip(spread.estimate, 0, 1), np.square(spread.standard_error)
@@ -372,9 +371,9 @@ def corrected_score(losses: Losses, *, level: float = 0.95, alternative: str = "
     return described(
         "corrected score interval",
         "Wilson 1927 with Nadeau & Bengio 2003",
-        _expected(losses.plan),
-        f"{losses.loss} loss",
-        losses.learner,
+        _expected(losses),
+        losses.unit,
+        losses.name,
         spread.estimate,
         np.sqrt(binomial / m),
         spread.df,
@@ -392,5 +391,8 @@ def _result(losses: Losses, estimate: Estimate, describe: tuple[str, str, str], 
     return as_result(estimate.spread, describe, losses, level, alternative, estimate.note, estimate.parts)
 
 
-def _expected(plan: Plan) -> str:
-    return f"ER for training sets of {span(plan.train_sizes)} cases"
+def _expected(losses: Losses) -> str:
+    sizes = span(losses.plan.train_sizes)
+    if isinstance(losses, OfRows):
+        return f"the mean {losses.unit} over training sets of {sizes} cases"
+    return f"ER for training sets of {sizes} cases"

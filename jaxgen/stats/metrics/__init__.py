@@ -18,7 +18,7 @@ from jaxgen.stats.metrics.classification import (
     precision_recall,
     recall,
 )
-from jaxgen.stats.metrics.splits import over_splits
+from jaxgen.stats.metrics.splits import of_rows, over_splits
 
 __all__ = [
     "PrecisionRecall",
@@ -30,6 +30,7 @@ __all__ = [
     "f_beta",
     "gains",
     "lift",
+    "of_rows",
     "over_splits",
     "precision",
     "precision_at",

@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_curve
 
-from jaxgen.stats.checks import as_numbers
-from jaxgen.types import as_weights
+from jaxgen.stats.checks import as_numbers, require_losses
+from jaxgen.types import Data, Losses, as_weights
 from jaxgen.types.numbers import require_flag, require_kind, require_labels, require_number, require_one_of, shown
 
 Positive = int | np.integer | str | None
@@ -38,7 +38,8 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What each trained row predicts of the cases that it is tested on; made by `Predictions.from_arrays`.
+    """What each trained row predicts of the cases that it is tested on; made by `Predictions.of` from losses, or by
+    `Predictions.from_arrays`.
 
     Attributes:
       truth: number of the class of each case, [*R, N].
@@ -112,6 +113,42 @@ class Predictions:
             "leave these rows out",
         )
         return cls(y.argmax(-1), scores, weights, names, learner)
+
+    @classmethod
+    def of(cls, losses: Losses, data: Any) -> "Predictions":
+        """What every row of `assess(..., keep="predictions")` predicts of its test cases.
+
+        Args:
+          losses: with the predictions of every row, [*Q, R, N, K].
+          data: the classification that was trained on, or its targets y [*Q, N, K] of zeros and ones.
+        Raises:
+          TypeError: no losses, or neither data nor numbers.
+          ValueError: predictions that were not kept, failed rows, data of other cases, or of a regression.
+        """
+        require_losses(losses)
+        if isinstance(data, Data) and data.task != "classification":
+            raise ValueError(
+                f"expected a classification, got {data!r}; read the data with task='classification', or give zeros and "
+                "ones"
+            )
+        if losses.predictions is None:
+            raise ValueError(
+                f"expected the predictions of every row, got losses alone of {losses.name}; use assess(..., "
+                "keep='predictions')"
+            )
+        _ = losses.g
+        y = as_numbers("the targets y", data.y if isinstance(data, Data) else data)
+        y = y[:, None] if y.ndim == 1 else y
+        shape = (*losses.predictions.shape[:-3], *losses.predictions.shape[-2:])
+        if y.shape not in (shape, shape[-2:]):
+            raise ValueError(
+                f"expected the targets that were trained on, {list(shape)}, got {list(y.shape)}; give the data of "
+                "these losses"
+            )
+        names: tuple[str, ...] = tuple(data.classes) if isinstance(data, Data) else ()
+        if y.shape[-1] == len(names) == 1:
+            names = (f"not {names[0]}", *names)
+        return cls.from_arrays(y, losses.predictions, losses.test, names, losses.name)
 
     @property
     def rows(self) -> tuple[int, ...]:

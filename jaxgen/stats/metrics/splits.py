@@ -1,20 +1,109 @@
-"""AUC, F and other statistics of a row, over the rows of a plan: intervals and paired tests that allow for what the
+"""AUC, F and other statistics of a row, over the rows of a plan, for intervals and paired tests that allow for what the
 rows share.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.special
 from jaxtyping import Float
 
 from jaxgen.stats import advice, methods
 from jaxgen.stats.checks import as_numbers, require_alternative, require_finite, require_level
-from jaxgen.stats.spread import Spread, as_result
+from jaxgen.stats.metrics.classification import Predictions
+from jaxgen.stats.spread import as_result
+from jaxgen.stats.statistic import OfRows
 from jaxgen.types import Losses, Plan
-from jaxgen.types.numbers import require_kind, require_one_of
+from jaxgen.types.numbers import first_line, require_flag, require_kind, require_one_of, shown
 from jaxgen.types.result import Result
+
+_UNITS = {"auc": "AUC", "hand_till": "M of Hand & Till"}
+"""Of the functions of this package that are not called by their names."""
+
+_UNBOUNDED = ("lift",)
+
+
+def of_rows(
+    losses: Losses,
+    data: Any,
+    statistic: Callable[..., Any],
+    *,
+    unit: str | None = None,
+    greater_is_better: bool = True,
+    bounded: bool | None = None,
+    **options: Any,
+) -> OfRows:
+    """A statistic of the test cases of every row, such as their AUC, in a form that intervals and tests take in the
+    place of losses: `interval.corrected_t`, `interval.recommend`, `compare.corrected_t`, `compare.pairwise` and others
+    that need no losses of single cases.
+
+    Rows that share cases depend on each other, for which the corrected t allows (Nadeau & Bengio 2003). Limits of what
+    lies between 0 and 1 are those of the log odds of the mean, by the delta method, and so stay there.
+
+    Args:
+      losses: of `assess(..., keep="predictions")`, [*Q, R, N, K].
+      data: the classification that was trained on, or its targets y [*Q, N, K].
+      statistic: a function of `Predictions` to one number a row, [*R]: `metrics.roc.auc`, `metrics.f_beta`, or one of
+        your own.
+      unit: what to call it; None takes its name.
+      greater_is_better: whether it is; False for an error.
+      bounded: whether it lies between 0 and 1; None says so of the functions of `jaxgen.stats.metrics`, but for lift,
+        where all rows do.
+      options: of the statistic, such as `positive` or `beta`.
+    Returns:
+      OfRows [*Q, R].
+    Raises:
+      TypeError: no losses, no data, or a statistic that is no function.
+      ValueError: predictions that were not kept, failed rows, a statistic that is not one finite number for each row
+        (as AUC is not where a row tests one class only), or numbers out of bounds.
+    """
+    predictions = Predictions.of(losses, data)
+    if not callable(statistic):
+        raise TypeError(f"expected a statistic of Predictions, got {shown(statistic)}; give for example roc.auc")
+    require_flag("greater_is_better", greater_is_better)
+    name = getattr(statistic, "__name__", "statistic")
+    if unit is not None:
+        require_kind("the unit as a text", unit, str, "call the statistic for example 'AUC'")
+    try:
+        found = statistic(predictions, **options)
+    except Exception as error:
+        if str(error).startswith("expected "):  # said by the package
+            raise
+        raise ValueError(
+            f"expected a statistic of Predictions, got {name}, which stops with {first_line(error)}; give for example "
+            "roc.auc"
+        ) from error
+    numbers = as_numbers(f"the {name} of every row", found)
+    if numbers.shape != losses.test_mean.shape:
+        raise ValueError(
+            f"expected one number for each row, {list(losses.test_mean.shape)}, got {list(numbers.shape)} of {name}; "
+            "choose a class with positive=, or an average"
+        )
+    require_finite(f"{name} of rows", numbers, "draw stratified splits, so that every row tests every class")
+    within = bool(((numbers >= 0) & (numbers <= 1)).all())
+    if bounded is not None:
+        require_flag("bounded", bounded)
+    ours = getattr(statistic, "__module__", "").startswith("jaxgen.") and name not in _UNBOUNDED
+    if bounded and not within:
+        raise ValueError(
+            f"expected a {name} between 0 and 1, got {numbers.min():.6g} to {numbers.max():.6g}; say bounded=False"
+        )
+    called = f"F{options.get('beta', 1):g}" if name == "f_beta" else _UNITS.get(name, name.replace("_", " "))
+    return OfRows(
+        numbers,
+        np.full(numbers.shape, np.nan),
+        losses.plan,
+        losses.learner,
+        called if unit is None else unit,
+        losses.failure,
+        losses.reasons,
+        dropped=losses.dropped,
+        label=losses.label,
+        key=losses.key,
+        greater_is_better=greater_is_better,
+        bounded=within and ours if bounded is None else bounded,
+    )
 
 
 def over_splits(
@@ -67,7 +156,7 @@ def over_splits(
     describe = (f"corrected {repeated} t interval", source, f"the mean {unit} over training sets of this size")
     result = as_result(spread, describe, rows, level, alternative, estimate.note, estimate.parts)
     if scale == "logit":
-        limits = _within(spread, level, alternative)
+        limits = spread.limits_within(level, alternative)
         result = replace(result, lower=limits[0], upper=limits[1], method=f"{result.method} on the logit scale")
     return replace(result, unit=unit, learner="")
 
@@ -84,16 +173,3 @@ def _as_rows(values: Any, plan: Plan) -> Losses:
     require_finite("values", numbers, "leave out rows in which the statistic is not defined, and their plan's rows")
     none = np.full(numbers.shape, np.nan)
     return Losses(numbers, none, plan, "", "statistic", np.zeros(numbers.shape, np.uint8))
-
-
-def _within(spread: Spread, level: float, alternative: str) -> tuple[Float[np.ndarray, "*Q"], Float[np.ndarray, "*Q"]]:
-    """Limits between 0 and 1, [*Q] each, NaN without any spread."""
-    mean = spread.estimate
-    if np.any((mean <= 0) | (mean >= 1)):
-        raise ValueError(
-            f"expected a mean between 0 and 1 for the logit scale, got {mean.min():.6g} to {mean.max():.6g}; use "
-            "scale='identity'"
-        )
-    odds = Spread(scipy.special.logit(mean), spread.standard_error / (mean * (1 - mean)), spread.df)
-    lower, upper = (np.asarray(scipy.special.expit(end)) for end in odds.honest_limits(level, alternative))
-    return lower, upper
