@@ -35,6 +35,8 @@ exclude_patterns = [
 sphinx_gallery_conf = {
     "examples_dirs": "gallery_scripts",
     "gallery_dirs": "gallery",
+    "within_subsection_order": "FileNameSortKey",
+    "capture_repr": (),
     "show_memory": False,
     "show_signature": False,
     "remove_config_comments": True,
@@ -58,7 +60,12 @@ napoleon_attr_annotations = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "jaxgen"
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "show_prev_next": False}
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 7,
+    "show_prev_next": False,
+}
 
 
 def notebooks_as_pages():

@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import jaxgen as jg
 from jaxgen import datasets, learn, resample
@@ -25,10 +26,16 @@ LABELS = np.array(["low", "middle", "high"])[np.digitize(Y, [-1, 1])]
 KEY = jax.random.key(0)
 
 CHECKED = [Regressor(), Classifier(learn.LeastSquares(minimum_norm=True))]
-CHECKED_SLOWLY = [
-    Classifier(),
-    Regressor(learn.Normalised(learn.Descent(learn.MLP((8,)), rate=0.05, steps=300)), random_state=0),
+EVERY_CHECK: Any = estimator_checks_generator(Classifier())
+OF_PROBABILITIES = [
+    check
+    for _, check in EVERY_CHECK
+    if any(
+        word in check.func.__name__
+        for word in ("classifiers_train", "sample_weight_equivalence", "methods", "unfitted")
+    )
 ]
+"""Checks that look at `predict_proba`. The default compiles long; a classifier by scores goes through all of them."""
 
 
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's checks say themselves which warnings are wrong
@@ -40,10 +47,10 @@ def test_checks_of_scikit_learn(estimator, check):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(CHECKED_SLOWLY)
-def test_checks_of_scikit_learn_of_what_compiles_long(estimator, check):
+@pytest.mark.parametrize("check", OF_PROBABILITIES, ids=lambda check: check.func.__name__)
+def test_checks_of_scikit_learn_of_probabilities(check):
     with jax.numpy_dtype_promotion("standard"):
-        check(estimator)
+        check(Classifier())
 
 
 def test_a_regressor_is_the_learner_that_assess_trains():

@@ -221,13 +221,13 @@ class Slow(DecisionTreeRegressor):
     """Takes so long that other processes are started."""
 
     def fit(self, x, y, sample_weight=None):
-        time.sleep(0.5)
+        time.sleep(0.6)
         return super().fit(x, y, sample_weight)
 
 
 @pytest.mark.slow
 def test_numbers_do_not_depend_on_processes():
-    data, plan = numbers(), resample.bootstrap(KEY, 40, 12)
+    data, plan = numbers(), resample.bootstrap(KEY, 40, 5)
     found = {
         (made, jobs): jg.assess(KEY, learn.External(made(), jobs), data, plan, keep="predictions").predictions
         for made, jobs in ((DecisionTreeRegressor, 1), (DecisionTreeRegressor, 2), (Slow, None))
