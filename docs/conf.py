@@ -17,14 +17,7 @@ author = "The jaxgen authors"
 copyright = author
 version = release = version_of("jaxgen")
 
-extensions = [
-    "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
-    "sphinx.ext.viewcode",
-    "myst_nb",
-    "sphinx_copybutton",
-    "sphinx_gallery.gen_gallery",
-]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "myst_nb", "sphinx_copybutton", "sphinx_gallery.gen_gallery"]
 exclude_patterns = ["build"]
 sphinx_gallery_conf = {
     "examples_dirs": "gallery_scripts",
