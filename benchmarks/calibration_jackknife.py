@@ -24,6 +24,7 @@ from quiet import publish
 from speed import machine
 
 from jaxgen import resample
+from jaxgen.plot import COLOURS
 from jaxgen.stats import compare, interval
 
 SPLITS, FRACTION = 1000, 0.1
@@ -224,16 +225,16 @@ def figure(found, tests):
     for panel, target in zip(axes, ("R", "ER"), strict=False):
         for number, (name, trainings, label) in enumerate(shown):
             points = found[(found.interval == name) & (found.trainings == trainings)]
-            scattered(panel, points, "width", f"covers {target}", f"C{number}", label, markers)
+            scattered(panel, points, "width", f"covers {target}", COLOURS[number], label, markers)
         panel.axhline(0.95, color="0.6", linewidth=1, zorder=0)
         panel.axhline(GATES["covers R"], color="0.6", linewidth=1, linestyle=":", zorder=0)
         panel.set(xscale="log", xlabel="mean width / ER", ylabel=f"coverage of {target}", ylim=(0.8, 1.003))
         panel.set_xticks([0.3, 0.5, 1, 2], ["0.3", "0.5", "1", "2"])
         panel.minorticks_off()
     for name, splits, colour in (
-        ("corrected t", 100, "C0"),
-        ("jackknife", SPLITS // 2, "C5"),
-        ("jackknife", SPLITS, "C4"),
+        ("corrected t", 100, COLOURS[0]),
+        ("jackknife", SPLITS // 2, COLOURS[5]),
+        ("jackknife", SPLITS, COLOURS[4]),
     ):
         points = tests[(tests.test == name) & (tests.splits == splits)]
         scattered(axes[2], points, "size", "power", colour, f"{name}, {splits} splits", markers)

@@ -264,7 +264,7 @@ def report(count, sets, quick):
         for learner in LEARNERS.values()
     ]
     labels = [f"jackknife+ of {name}" for name in LEARNERS]
-    figure = plot.prediction_intervals(*intervals, labels=labels, y=rest.y)
+    figure = plot.prediction_intervals(*intervals, labels=labels, y=rest.y).figure
     return "\n".join([*lines, "", watch.line()]), figure
 
 

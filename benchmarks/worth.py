@@ -146,10 +146,10 @@ def ours(of, kind, trainings, figures):
         note = noise or f"score {values.score.mean():.2f}"
         lines.append(line(f"jaxgen {name}", rows, used + statistic, area(sign * estimate, of.wrong), note))
         if figures is not None and name == "Banzhaf":
-            figures[kind] = plot.case_worths(values, marked=np.flatnonzero(of.wrong).tolist())
+            figures[kind] = plot.case_worths(values, marked=np.flatnonzero(of.wrong).tolist()).figure
     if figures is not None and (of.name, kind) == ("digits", "network"):
         labels = [str(digit) for digit in of.data.y.argmax(1)]
-        figures["influence"] = plot.influence_map(worth.influence(losses), labels=labels)
+        figures["influence"] = plot.influence_map(worth.influence(losses), labels=labels).figure
     return [f"  (the first call of assess, with its compilation, took {first:.1f} s)", *lines]
 
 

@@ -17,16 +17,32 @@ author = "The jaxgen authors"
 copyright = author
 version = release = version_of("jaxgen")
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "myst_nb", "sphinx_copybutton", "sphinx_gallery.gen_gallery"]
-exclude_patterns = ["build"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "myst_nb",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = [
+    "build",
+    "gallery_scripts",
+    "gallery/*.ipynb",  # to be downloaded; the pages are made from the .rst
+    "sg_execution_times.rst",
+    "gallery/sg_execution_times.rst",
+]
 sphinx_gallery_conf = {
     "examples_dirs": "gallery_scripts",
     "gallery_dirs": "gallery",
+    "within_subsection_order": "FileNameSortKey",
+    "capture_repr": (),
     "show_memory": False,
     "show_signature": False,
     "remove_config_comments": True,
     "download_all_examples": False,
     "abort_on_example_error": True,
+    "write_computation_times": False,
 }
 nb_execution_mode = "off"  # notebooks stand in the repository executed, and the tests execute them
 nb_merge_streams = True
@@ -44,7 +60,12 @@ napoleon_attr_annotations = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "jaxgen"
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "show_prev_next": False}
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 7,
+    "show_prev_next": False,
+}
 
 
 def notebooks_as_pages():

@@ -120,7 +120,7 @@ def test_options_are_numbers_within_bounds(name, option, others):
 
 @pytest.mark.parametrize("transform", [None, "log", 3, True, ["log1p"], np.array(["none", "log1p"])], ids=str)
 def test_a_transform_is_one_of_two(transform):
-    assert "transform" in refused(lambda: plot.distribution(LOSSES, transform=transform), ValueError)
+    assert "transform" in refused(lambda: plot.distribution(LOSSES, transform=transform).figure, ValueError)
 
 
 @pytest.mark.parametrize("positive", ["c", 2, -1, 0.5, [1], True], ids=str)
@@ -141,12 +141,12 @@ VALUES = {
 def test_values_that_cannot_be_drawn_are_refused(value):
     number, transform = VALUES[value]
     spoiled = replace(LOSSES, test_mean=np.append(LOSSES.test_mean[:-1], number))
-    refused(lambda: plot.distribution(spoiled, transform=transform), ValueError)
+    refused(lambda: plot.distribution(spoiled, transform=transform).figure, ValueError)
 
 
 @pytest.mark.parametrize("scale", [1e149, 1e-149, 1e-200, 5e-324])
 def test_large_and_small_values_are_drawn(scale, tmp_path):
-    figure = plot.distribution(random_losses(scale=scale))
+    figure = plot.distribution(random_losses(scale=scale)).figure
     figure.savefig(tmp_path / "figure.png")
     assert all(np.isfinite(line.get_ydata()).all() for axes in figure.axes for line in axes.lines)
     plt.close(figure)

@@ -855,7 +855,7 @@ def test_recommend_refuses_where_no_interval_is_known(case):
     plan, target, message = NONE_KNOWN[case]
     with pytest.raises(
         ValueError,
-        match=rf"expected a plan from which an interval for {target} is known to cover what it should, got "
+        match=rf"expected a plan that an interval for {target} is made for, got "
         rf"(resample\.|given weights).*: {message}",
     ):
         interval.recommend(drawn(plan), target=target)

@@ -35,7 +35,7 @@ FIRST, SECOND = losses(draws(0)), losses(draws(1) + 1, "LeastSquares()")
 
 @pytest.mark.parametrize("transform", ["none", "log1p"])
 def test_the_left_panel_is_the_distribution_function_with_its_band(transform):
-    figure = plot.distribution(FIRST, SECOND, level=0.9, transform=transform)
+    figure = plot.distribution(FIRST, SECOND, level=0.9, transform=transform).figure
     left, _ = figure.axes
     for one, line, band in zip((FIRST, SECOND), left.lines, left.collections, strict=True):
         function = estimate.ecdf(one.g if transform == "none" else np.log1p(one.g), level=0.9)
@@ -50,12 +50,13 @@ def test_the_left_panel_is_the_distribution_function_with_its_band(transform):
         )
     assert left.get_ylim() == (0, 1)
     assert left.get_title() == "Distribution function, 90% band"
-    assert left.get_xlabel() == f"generalization error {'G' if transform == 'none' else 'log(1 + G)'}, squared loss"
+    label = {"none": "mean squared loss of the test cases, G", "log1p": "log(1 + G), G the mean squared loss"}
+    assert left.get_xlabel() == label[transform]
     assert left.get_ylabel() == "share of resamplings"
 
 
 def test_the_right_panel_has_densities_averages_and_medians():
-    _, right = plot.distribution(FIRST, SECOND).axes
+    _, right = plot.distribution(FIRST, SECOND).figure.axes
     assert len(right.lines) == 6
     for one, (density, average, median) in zip((FIRST, SECOND), (right.lines[:3], right.lines[3:]), strict=True):
         grid, height = density.get_data()
@@ -69,18 +70,18 @@ def test_the_right_panel_has_densities_averages_and_medians():
 
 def test_learners_are_told_apart_by_colour_and_label():
     many = [losses(draws(i), f"learner {i}") for i in range(8)]
-    figure = plot.distribution(*many)
+    figure = plot.distribution(*many).figure
     left, right = figure.axes
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [one.learner for one in many]
     colours = [to_hex(line.get_color()).upper() for line in left.lines]
     assert tuple(colours) == (*plot.COLOURS, plot.COLOURS[0])
     assert [to_hex(line.get_color()).upper() for line in right.lines[::3]] == colours
-    named = plot.distribution(FIRST, SECOND, labels=["the mean", "a line"])
+    named = plot.distribution(FIRST, SECOND, labels=["the mean", "a line"]).figure
     assert [text.get_text() for text in named.legends[0].get_texts()] == ["the mean", "a line"]
 
 
 def test_equal_values_have_no_density_but_are_shown():
-    _, right = plot.distribution(losses(np.full(5, 2.0))).axes
+    _, right = plot.distribution(losses(np.full(5, 2.0))).figure.axes
     assert [line.get_xdata()[0] for line in right.lines] == [2.0, 2.0]
 
 
@@ -90,28 +91,31 @@ def test_equal_values_have_no_density_but_are_shown():
     ids=["two", "ties", "outlier", "zero"],
 )
 def test_odd_values_are_drawn(g, tmp_path):
-    figure = plot.distribution(losses(g))
+    figure = plot.distribution(losses(g)).figure
     figure.savefig(tmp_path / "figure.png")
     assert all(np.isfinite(line.get_ydata()).all() for axes in figure.axes for line in axes.lines)
 
 
 BAD = {
-    "nothing": (lambda: plot.distribution(), "one or more learners on one data set, got 0 with sets"),
+    "nothing": (lambda: plot.distribution().figure, "one or more learners on one data set, got 0 with sets"),
     "several sets": (
-        lambda: plot.distribution(FIRST, losses(draws(0, 3, 50))),
+        lambda: plot.distribution(FIRST, losses(draws(0, 3, 50))).figure,
         r"on one data set, got 2 with sets \[None, 3\]; choose a set with losses\[q\]",
     ),
     "too few labels": (
-        lambda: plot.distribution(FIRST, SECOND, labels=["one"]),
+        lambda: plot.distribution(FIRST, SECOND, labels=["one"]).figure,
         "2 labels, one for each of the losses, got 1; name",
     ),
     "unknown transform": (
-        lambda: plot.distribution(FIRST, transform="log"),
+        lambda: plot.distribution(FIRST, transform="log").figure,
         "transform to be one of 'none', 'log1p', got 'log'; choose",
     ),
-    "failed rows": (lambda: plot.distribution(losses(draws(0), failed=[7])), "got 1 failed of 50"),
-    "one resampling": (lambda: plot.distribution(losses([1.0])), "at least 2 resamplings"),
-    "level": (lambda: plot.distribution(FIRST, level=95.0), "level to be a number above 0 and below 1, got 95.0; give"),
+    "failed rows": (lambda: plot.distribution(losses(draws(0), failed=[7])).figure, "got 1 failed of 50"),
+    "one resampling": (lambda: plot.distribution(losses([1.0])).figure, "at least 2 resamplings"),
+    "level": (
+        lambda: plot.distribution(FIRST, level=95.0).figure,
+        "level to be a number above 0 and below 1, got 95.0; give",
+    ),
 }
 
 

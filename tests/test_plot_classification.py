@@ -31,7 +31,7 @@ def closed():
 
 
 def test_roc_curves_are_those_of_the_pooled_rows_with_their_operating_points():
-    (axes,) = plot.roc_curves(FIRST, SECOND).axes
+    (axes,) = plot.roc_curves(FIRST, SECOND).figure.axes
     drawn = [line.get_xydata() for line in axes.lines]
     for one in (FIRST, SECOND):
         curve, point = roc.curve(one.pooled()), roc.operating_point(one.pooled())
@@ -48,7 +48,7 @@ def test_roc_curves_are_those_of_the_pooled_rows_with_their_operating_points():
 
 
 def test_a_band_holds_the_share_of_rows_that_it_says():
-    (axes,) = plot.precision_recall_curves(FIRST, share=0.5).axes
+    (axes,) = plot.precision_recall_curves(FIRST, share=0.5).figure.axes
     (band,) = axes.collections
     heights = np.asarray(band.get_paths()[0].vertices)
     for share in (0.25, 0.5, 0.75):

@@ -25,7 +25,7 @@ def closed():
 @pytest.mark.parametrize("against", [None, 2])
 def test_the_matrix_has_the_differences_p_values_and_colours(against):
     pairs = compare.max_t(CASES, against=against, resamples=199)
-    (axes,) = plot.comparison_matrix(pairs).axes
+    (axes,) = plot.comparison_matrix(pairs).figure.axes
     order = [int(text.get_text()) - 1 for text in axes.get_yticklabels()]
     assert order == [int(text.get_text()) - 1 for text in axes.get_xticklabels()] == np.argsort(CASES.mean(0)).tolist()
     estimate, adjusted = pairs.matrix("estimate"), pairs.matrix("adjusted")
@@ -41,13 +41,13 @@ def test_the_matrix_has_the_differences_p_values_and_colours(against):
 
 
 def test_long_names_are_numbered():
-    (axes,) = plot.comparison_matrix(PAIRS, labels=[f"a learner of number {i}" for i in range(5)]).axes
+    (axes,) = plot.comparison_matrix(PAIRS, labels=[f"a learner of number {i}" for i in range(5)]).figure.axes
     assert [text.get_text() for text in axes.get_xticklabels()] == ["#1", "#2", "#3", "#4", "#5"]
     assert axes.get_yticklabels()[0].get_text() == f"a learner of number {np.argmin(CASES.mean(0))}  #1"
 
 
 def test_the_diagram_has_the_ranks_the_groups_and_the_critical_difference():
-    (axes,) = plot.critical_difference(RANKS, labels=list("abcdefg")).axes
+    (axes,) = plot.critical_difference(RANKS, labels=list("abcdefg")).figure.axes
     names = [text.get_text() for text in axes.texts[:7]]
     assert names == [f"{'abcdefg'[i]} ({RANKS.ranks[i]:.2f})" for i in np.argsort(RANKS.ranks, kind="stable")]
     np.testing.assert_array_equal([line.get_xdata()[0] for line in axes.lines[:7]], np.sort(RANKS.ranks))
@@ -65,8 +65,8 @@ def test_the_diagram_has_the_ranks_the_groups_and_the_critical_difference():
     ids=["equal", "two", "twelve"],
 )
 def test_odd_comparisons_are_drawn(values, tmp_path):
-    plot.critical_difference(compare.nemenyi(values)).savefig(tmp_path / "ranks.png")
-    plot.comparison_matrix(compare.max_t(values, resamples=19)).savefig(tmp_path / "pairs.png")
+    plot.critical_difference(compare.nemenyi(values)).figure.savefig(tmp_path / "ranks.png")
+    plot.comparison_matrix(compare.max_t(values, resamples=19)).figure.savefig(tmp_path / "pairs.png")
 
 
 SETS = replace(
@@ -78,12 +78,15 @@ SETS = replace(
 )
 BAD = {
     "several sets": (
-        lambda: plot.comparison_matrix(SETS),
+        lambda: plot.comparison_matrix(SETS).figure,
         r"the pairs of one data set, got those of 3; compare the learners of one, losses\[q\]",
     ),
-    "labels of pairs": (lambda: plot.comparison_matrix(PAIRS, ["a"]), "5 labels, one for each of the learners, got 1"),
+    "labels of pairs": (
+        lambda: plot.comparison_matrix(PAIRS, ["a"]).figure,
+        "5 labels, one for each of the learners, got 1",
+    ),
     "labels of ranks": (
-        lambda: plot.critical_difference(RANKS, ["a"]),
+        lambda: plot.critical_difference(RANKS, ["a"]).figure,
         "7 labels, one for each of the learners, got 1",
     ),
 }

@@ -69,7 +69,7 @@ def rows_of(axes, results):
 
 
 def test_a_forest_has_the_numbers_of_its_results():
-    (axes,) = plot.interval_forest(*RESULTS).axes
+    (axes,) = plot.interval_forest(*RESULTS).figure.axes
     left, right = axes.get_xlim()
     assert left < 22
     assert right > 36
@@ -90,7 +90,7 @@ def test_a_forest_has_the_numbers_of_its_results():
 
 
 def test_a_forest_says_method_numbers_and_target():
-    (axes,) = plot.interval_forest(*RESULTS).axes
+    (axes,) = plot.interval_forest(*RESULTS).figure.axes
     said = [texts for _, _, texts in rows_of(axes, RESULTS)]
     minus = "\N{MINUS SIGN}\N{INFINITY}"
     assert said == [
@@ -110,7 +110,7 @@ def test_a_forest_says_method_numbers_and_target():
 
 
 def test_targets_have_colours_of_their_own():
-    (axes,) = plot.interval_forest(*RESULTS).axes
+    (axes,) = plot.interval_forest(*RESULTS).figure.axes
     assert [to_hex(centre.get_color()).upper() for centre, _, _ in rows_of(axes, RESULTS)] == [
         plot.COLOURS[i] for i in (0, 0, 1, 1, 2)
     ]
@@ -118,7 +118,7 @@ def test_targets_have_colours_of_their_own():
 
 @pytest.mark.parametrize("truth", [28.0, {"ER": 28.0, "R": 40.0}])
 def test_the_truth_is_drawn_beside_the_results_that_it_is_about(truth):
-    (axes,) = plot.interval_forest(*RESULTS, truth=truth).axes
+    (axes,) = plot.interval_forest(*RESULTS, truth=truth).figure.axes
     drawn = [line for line in axes.lines if line.get_linestyle() == "--"]
     assert [line.get_xdata()[0] for line in drawn] == ([28.0] * 3 if truth == 28.0 else [28.0, 40.0])
     heights = [line.get_ydata()[0] for line in axes.lines if line.get_marker() == "o"]
@@ -161,7 +161,7 @@ NAMED = {
 @pytest.mark.parametrize("case", NAMED)
 def test_rows_are_named_by_what_tells_them_apart(case):
     results, labels, names, unit = NAMED[case]
-    (axes,) = plot.interval_forest(*results, labels=labels).axes
+    (axes,) = plot.interval_forest(*results, labels=labels).figure.axes
     assert [texts[0] for _, _, texts in rows_of(axes, results)] == names
     assert axes.get_xlabel() == unit
 
@@ -189,7 +189,7 @@ NUMBERS = {
 @pytest.mark.parametrize("case", NUMBERS)
 def test_numbers_have_the_digits_that_matter(case, tmp_path):
     results, written, header = NUMBERS[case]
-    figure = plot.interval_forest(*results)
+    figure = plot.interval_forest(*results).figure
     figure.savefig(tmp_path / "forest.png")
     assert [texts[1] for _, _, texts in rows_of(figure.axes[0], results)] == written
     assert figure.axes[0].texts[0].get_text() == header
@@ -205,7 +205,7 @@ def test_a_forest_keeps_its_texts_apart():
             "a method with a very long name that takes three lines of the figure",
             "a target with a long name " * 4,
         ),
-    )
+    ).figure
     figure.canvas.draw()
     boxes = [text.get_window_extent() for text in figure.axes[0].texts]
     assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
@@ -234,7 +234,7 @@ POWER = estimate.power_curve(at_sizes("c"), standard_error="cases")
 
 
 def test_a_learning_curve_has_points_with_errors_law_band_and_limit():
-    figure = plot.learning_curve(CURVE)
+    figure = plot.learning_curve(CURVE).figure
     (axes,) = figure.axes
     inside, beyond, points = axes.lines[:3]
     np.testing.assert_array_equal(points_of(points).T, [CURVE.sizes, CURVE.error])
@@ -260,7 +260,11 @@ def test_a_learning_curve_has_points_with_errors_law_band_and_limit():
     assert limit.get_ydata()[0] == CURVE.parameters[0]
     assert [line.get_xdata()[0] for line in axes.lines if line.get_color() == "0.6"] == [100.0]
     assert axes.texts[0].get_text() == "all 100 cases"
-    assert (axes.get_xscale(), axes.get_xlabel(), axes.get_ylabel()) == ("log", "training cases", "squared loss")
+    assert (axes.get_xscale(), axes.get_xlabel(), axes.get_ylabel()) == (
+        "log",
+        "training cases",
+        "mean squared loss of test cases",
+    )
     assert axes.get_xticks().tolist() == [20, 40, 60, 80, 100]
     (said,) = [text.get_text() for text in figure.legends[0].get_texts()]
     a, here, sign = CURVE.parameters[0], CURVE.at(), "\N{PLUS-MINUS SIGN}"
@@ -272,7 +276,7 @@ def test_a_learning_curve_has_points_with_errors_law_band_and_limit():
 
 
 def test_several_curves_go_to_a_size_on_request():
-    figure = plot.learning_curve(CURVE, FEWER, POWER, labels=["x", "y", "z"], to=400.0)
+    figure = plot.learning_curve(CURVE, FEWER, POWER, labels=["x", "y", "z"], to=400.0).figure
     (axes,) = figure.axes
     dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
     assert [line.get_xdata()[-1] for line in dashed] == pytest.approx([400.0] * 3)
@@ -295,7 +299,7 @@ def test_what_is_not_known_of_a_curve_is_not_drawn(tmp_path):
         standard_error="cases",
     )
     hidden = replace(CURVE, standard_error=np.where(CURVE.sizes == 40, np.nan, CURVE.standard_error))
-    figure = plot.learning_curve(flat, hidden)
+    figure = plot.learning_curve(flat, hidden).figure
     figure.savefig(tmp_path / "curves.png")
     (axes,) = figure.axes
     assert len([line for line in axes.lines if line.get_linestyle() == ":"]) == 1
@@ -308,9 +312,9 @@ def test_what_is_not_known_of_a_curve_is_not_drawn(tmp_path):
 
 def test_a_limit_out_of_proportion_is_told_but_does_not_squeeze_the_figure():
     far = replace(CURVE, parameters=np.array([-500.0, 502.0, 0.001]))
-    axes = plot.learning_curve(far).axes[0]
+    axes = plot.learning_curve(far).figure.axes[0]
     assert axes.get_ylim()[0] > -10
-    assert "limit \N{MINUS SIGN}500" in plot.learning_curve(far).legends[0].get_texts()[0].get_text()
+    assert "limit \N{MINUS SIGN}500" in plot.learning_curve(far).figure.legends[0].get_texts()[0].get_text()
 
 
 # standard errors
@@ -343,7 +347,7 @@ def first_rows(losses, r):
 @pytest.mark.parametrize("case", SPLITS)
 def test_standard_errors_are_those_of_the_intervals(case):
     losses = SPLITS[case]
-    figure = plot.standard_error_floor(losses)
+    figure = plot.standard_error_floor(losses).figure
     (axes,) = figure.axes
     corrected, naive, running, running_naive, floor = axes.lines
     assert [line.get_linestyle() for line in axes.lines] == ["-", "--", "-", "--", ":"]
@@ -365,11 +369,14 @@ def test_standard_errors_are_those_of_the_intervals(case):
         said == f"{losses.learner}\ncorrected {whole.standard_error:.4g}, floor {whole.parts['floor']:.4g}, "
         f"naive {deviation / np.sqrt(losses.resamples):.4g}"
     )
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("resamples r", "standard error, squared loss")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (
+        "number of resamples, r",
+        "standard error of the mean squared loss",
+    )
 
 
 def test_several_plans_are_compared():
-    figure = plot.standard_error_floor(*SPLITS.values(), labels=["x", "y"])
+    figure = plot.standard_error_floor(*SPLITS.values(), labels=["x", "y"]).figure
     (axes,) = figure.axes
     assert [to_hex(line.get_color()).upper() for line in axes.lines] == [plot.COLOURS[0]] * 5 + [plot.COLOURS[1]] * 5
     assert [text.get_text().split("\n")[0] for text in figure.legends[0].get_texts()] == ["x", "y"]
@@ -380,7 +387,7 @@ def test_several_plans_are_compared():
 @pytest.mark.parametrize("r", [3, 4])
 def test_few_and_equal_rows_are_drawn(r, tmp_path):
     equal = first_rows(SPLITS["leave out"], r)
-    figure = plot.standard_error_floor(replace(equal, test_mean=np.ones(r)))
+    figure = plot.standard_error_floor(replace(equal, test_mean=np.ones(r))).figure
     figure.savefig(tmp_path / "floor.png")
     assert not any(np.any(points_of(line)[:, 1]) for line in figure.axes[0].lines)
 
@@ -400,23 +407,23 @@ BAD = {
         "expected one or more results of one data set, got 0 with numbers of shapes []",
     ),
     "results of sets": (
-        lambda: plot.interval_forest(*RESULTS, result([1.0, 2.0], [0.0, 0.0], [3.0, 3.0])),
+        lambda: plot.interval_forest(*RESULTS, result([1.0, 2.0], [0.0, 0.0], [3.0, 3.0])).figure,
         "got 6 with numbers of shapes [[], [], [], [], [], [2]]; make them of one, losses[q]",
     ),
     "units": (
-        lambda: plot.interval_forest(*RESULTS, result(1.0, unit="zero_one loss")),
+        lambda: plot.interval_forest(*RESULTS, result(1.0, unit="zero_one loss")).figure,
         "expected results in one unit, got squared loss and zero_one loss; draw a figure of each",
     ),
     "no number": (
-        lambda: plot.interval_forest(result(np.nan)),
+        lambda: plot.interval_forest(result(np.nan)).figure,
         "expected estimates that are finite, got nan by a method; leave it out",
     ),
     "labels of results": (
-        lambda: plot.interval_forest(*RESULTS, labels=["a"]),
+        lambda: plot.interval_forest(*RESULTS, labels=["a"]).figure,
         "expected 5 labels, one for each of the results, got 1",
     ),
     "truth": (
-        lambda: plot.interval_forest(*RESULTS, truth={"ER ": 1.0}),
+        lambda: plot.interval_forest(*RESULTS, truth={"ER ": 1.0}).figure,
         "expected the truth of targets among 'ER', 'R', 'the training error', got 'ER '; "
         "name the target as the result does",
     ),
@@ -425,44 +432,44 @@ BAD = {
         "expected one or more curves of one data set each, got 0, 0 of them of several sets",
     ),
     "curves of sets": (
-        lambda: plot.learning_curve(CURVE, replace(CURVE, error=np.ones((2, 4)))),
+        lambda: plot.learning_curve(CURVE, replace(CURVE, error=np.ones((2, 4)))).figure,
         "got 2, 1 of them of several sets; choose a set with losses[q]",
     ),
     "units of curves": (
-        lambda: plot.learning_curve(CURVE, replace(CURVE, unit="absolute loss")),
+        lambda: plot.learning_curve(CURVE, replace(CURVE, unit="absolute loss")).figure,
         "expected curves in one unit, got squared loss and absolute loss",
     ),
     "labels of curves": (
-        lambda: plot.learning_curve(CURVE, labels=["a", "b"]),
+        lambda: plot.learning_curve(CURVE, labels=["a", "b"]).figure,
         "expected 1 labels, one for each of the curves, got 2",
     ),
     "to": (
-        lambda: plot.learning_curve(CURVE, to=79.0),
+        lambda: plot.learning_curve(CURVE, to=79.0).figure,
         "expected the largest size drawn to be a finite number of at least 80, got 79.0",
     ),
     "no losses": (plot.standard_error_floor, "expected one or more losses of one data set each, got 0"),
     "losses of sets": (
-        lambda: plot.standard_error_floor(SETS),
+        lambda: plot.standard_error_floor(SETS).figure,
         "got 1, 1 of them of several sets; choose a set with losses[q]",
     ),
     "units of losses": (
-        lambda: plot.standard_error_floor(SPLITS["folds"], replace(SPLITS["folds"], loss="absolute")),
+        lambda: plot.standard_error_floor(SPLITS["folds"], replace(SPLITS["folds"], loss="absolute")).figure,
         "expected losses in one unit, got squared and absolute",
     ),
     "labels of losses": (
-        lambda: plot.standard_error_floor(SPLITS["folds"], labels=[]),
+        lambda: plot.standard_error_floor(SPLITS["folds"], labels=[]).figure,
         "expected 1 labels, one for each of the losses, got 0",
     ),
     "few rows": (
-        lambda: plot.standard_error_floor(first_rows(SPLITS["leave out"], 2)),
+        lambda: plot.standard_error_floor(first_rows(SPLITS["leave out"], 2)).figure,
         "expected at least 3 resamplings to see what more of them gain, got 2; ask for more resamples",
     ),
     "failed": (
-        lambda: plot.standard_error_floor(FAILED),
+        lambda: plot.standard_error_floor(FAILED).figure,
         "expected every row to have been fitted, got 30 failed of 30",
     ),
     "bootstrap": (
-        lambda: plot.standard_error_floor(splits(resample.bootstrap(jax.random.key(0), 20, 10))),
+        lambda: plot.standard_error_floor(splits(resample.bootstrap(jax.random.key(0), 20, 10))).figure,
         "expected random splits or folds for the corrected t-test, got given weights",
     ),
 }

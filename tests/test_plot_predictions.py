@@ -39,7 +39,7 @@ def intervals(lower=1.0, upper=2.0, middle=MIDDLE, alternative="two-sided"):
 @pytest.mark.parametrize("output", [0, 1])
 def test_intervals_stand_in_the_order_of_their_predictions(output):
     y = MIDDLE + RANDOM.normal(size=MIDDLE.shape) * 2
-    panel = plot.prediction_intervals(intervals(), y=y, output=output).axes[0]
+    panel = plot.prediction_intervals(intervals(), y=y, output=output).figure.axes[0]
     order = np.argsort(MIDDLE[:, output])
     segments = np.array(panel.collections[0].get_segments())
     np.testing.assert_allclose(segments[:, :, 1], MIDDLE[order, output][:, None] + [-1.0, 2.0])
@@ -54,7 +54,7 @@ def test_intervals_stand_in_the_order_of_their_predictions(output):
 def test_methods_share_an_axis_and_infinite_limits_end_at_the_edge():
     figure = plot.prediction_intervals(
         intervals(), intervals(np.inf, alternative="less"), labels=["two", "one"], output=1
-    )
+    ).figure
     first, second = figure.axes
     assert first.get_ylim() == second.get_ylim()
     assert np.isfinite(first.get_ylim()).all()
@@ -66,9 +66,9 @@ def test_methods_share_an_axis_and_infinite_limits_end_at_the_edge():
 
 @pytest.mark.usefixtures("own_messages")
 def test_what_does_not_belong_together_is_refused():
-    refused(lambda: plot.prediction_intervals())
-    refused(lambda: plot.prediction_intervals(intervals(), intervals(middle=MIDDLE[:5])))
-    refused(lambda: plot.prediction_intervals(intervals(middle=np.stack([MIDDLE] * 2))))
-    refused(lambda: plot.prediction_intervals(intervals(), output=2))
-    refused(lambda: plot.prediction_intervals(intervals(), y=MIDDLE[:, 0]))
-    refused(lambda: plot.prediction_intervals(intervals(), y="a"))
+    refused(lambda: plot.prediction_intervals().figure)
+    refused(lambda: plot.prediction_intervals(intervals(), intervals(middle=MIDDLE[:5])).figure)
+    refused(lambda: plot.prediction_intervals(intervals(middle=np.stack([MIDDLE] * 2))).figure)
+    refused(lambda: plot.prediction_intervals(intervals(), output=2).figure)
+    refused(lambda: plot.prediction_intervals(intervals(), y=MIDDLE[:, 0]).figure)
+    refused(lambda: plot.prediction_intervals(intervals(), y="a").figure)

@@ -25,7 +25,7 @@ def closed():
 
 @pytest.mark.parametrize("worths", [WORTHS, OWN], ids=["value cases", "own"])
 def test_values_are_sorted_with_both_bands(worths):
-    left, right = plot.case_worths(worths, marked=[3, 7], count=6).axes
+    left, right = plot.case_worths(worths, marked=[3, 7], count=6).figure.axes
     np.testing.assert_array_equal(left.lines[0].get_ydata(), np.sort(worths.estimate))
     outer, inner = (path.get_paths()[0].vertices[:, 1] for path in left.collections)
     lower, upper = worths.limits(0.95)
@@ -39,7 +39,7 @@ def test_values_are_sorted_with_both_bands(worths):
 
 def test_cases_have_labels_and_there_may_be_few():
     names = [f"patient {i} with a name beyond what fits" for i in range(20)]
-    _, right = plot.case_worths(WORTHS, labels=names, count=50).axes
+    _, right = plot.case_worths(WORTHS, labels=names, count=50).figure.axes
     texts = [text.get_text() for text in right.get_yticklabels()]
     assert len(texts) == 20
     assert texts[0].startswith(f"patient {WORTHS.worst(1)[0]} with")
@@ -48,14 +48,14 @@ def test_cases_have_labels_and_there_may_be_few():
 
 @pytest.mark.parametrize("marked", [3, "a", [25], [0.5], [True], [None], {"a": 1}], ids=str)
 def test_marked_cases_have_a_worth(marked, own_messages):
-    assert "marked" in refused(lambda: plot.case_worths(WORTHS, marked=marked), ValueError)
+    assert "marked" in refused(lambda: plot.case_worths(WORTHS, marked=marked).figure, ValueError)
 
 
 @pytest.mark.parametrize("of", [worth.influence, worth.datamodels])
 def test_the_map_shows_influences_beyond_their_error_by_label(of):
     found = of(LOSSES)
     labels = ["ab"[case % 2] for case in range(30)]
-    figure = plot.influence_map(found, labels=labels)
+    figure = plot.influence_map(found, labels=labels).figure
     axes = figure.axes[0]
     image = axes.images[0].get_array()
     expected = np.where(found.beyond(0.95), found.estimate, 0)
@@ -64,7 +64,7 @@ def test_the_map_shows_influences_beyond_their_error_by_label(of):
     assert axes.get_yticks().tolist() == [4.5, 14.5]
     even = np.sort(expected[::2][:, ::2], axis=None)
     np.testing.assert_array_equal(np.sort(image[:10, :15], axis=None), even)
-    assert plot.influence_map(found).axes[0].get_xticks().size == 0
+    assert plot.influence_map(found).figure.axes[0].get_xticks().size == 0
 
 
 def test_cases_that_do_the_same_stand_together():
@@ -73,6 +73,6 @@ def test_cases_that_do_the_same_stand_together():
     values = np.zeros(PLAN.shape)
     values[:, 20:] = -(PLAN.train[:, :20] * side).sum(1)[:, None] * np.where(np.arange(10) % 2, 1, -1)
     found = worth.influence(made(values + RANDOM.normal(size=PLAN.shape), PLAN))
-    image = plot.influence_map(found).axes[0].images[0].get_array()
+    image = plot.influence_map(found).figure.axes[0].images[0].get_array()
     signs = np.sign(image[:, np.abs(image).sum(0) > 3])
     assert (np.abs(np.diff(signs, axis=0)) == 2).sum() <= 2 * signs.shape[1]

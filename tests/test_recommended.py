@@ -1,13 +1,15 @@
 """Which test `compare.recommend` takes for a plan, that it is that test, and which plans it refuses."""
 
 import dataclasses
+import re
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
 from jaxgen import resample
-from jaxgen.stats import compare
+from jaxgen.stats import advice, compare
 from jaxgen.types import Losses
 
 KEY, N = jax.random.key(0), 24
@@ -114,12 +116,66 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_other_plans_are_refused(name):
     plan, reason = REFUSED[name]
-    with pytest.raises(
-        ValueError, match=rf"expected a plan for which a test is known to hold its level, got .*: .*{reason}"
-    ):
+    with pytest.raises(ValueError, match=rf"expected a plan that a test is made for, got .*: .*{reason}"):
         compare.recommend(losses(plan, 0), losses(plan, 1))
 
 
 def test_different_plans_are_refused():
     with pytest.raises(ValueError, match="expected both learners on the same resamplings"):
         compare.recommend(losses(resample.k_fold(KEY, N, 3), 0), losses(resample.k_fold(jax.random.key(1), N, 3), 1))
+
+
+RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
+MEASURED = {
+    "hold_out_t": ("tests", "hold-out t"),
+    "corrected_t": ("tests", "corrected t .* left out"),
+    "corrected_k_fold_t": ("tests", "corrected t .* folds"),
+    "nested_cross_validation": ("tests", "nested CV"),
+    "conservative_z": ("tests", "conservative Z"),
+    "disjoint_t": ("tests", "DELVE's t "),
+    "quasi_f": ("tests", "DELVE's quasi-F"),
+    "jackknife_after_leave_out": ("jackknife", "jackknife "),
+    "mcnemar": ("rates", "McNemar, mid-p"),
+    "corrected_score": ("rates", "corrected t of error rates"),
+}
+"""Our own table in which the largest size of each test stands, and how its lines begin."""
+
+
+def sizes_of(file, words):
+    """The largest sizes in the summary of a table, in the lines that begin with these words or continue such a line."""
+    page = (RESULTS / f"calibration_{file}.txt").read_text()
+    head = {"tests": "largest size at 5%", "jackknife": "Tests at 5%", "rates": "Tests at 5%"}[file]
+    begun, sizes = False, []
+    for line in page[page.index(head) :].split("\n\n")[0].splitlines():
+        named = re.match(r"\s*[A-Za-z]", line[:27]) is not None
+        begun = re.match(rf"\s*{words}", line) is not None if named or file != "rates" else begun
+        numbers = re.findall(r"\b0\.\d{3}\b", line)
+        sizes += map(float, (numbers if file == "rates" else numbers[:-1]) if begun else [])  # the last is the power
+    return sizes
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_the_size_that_is_told_is_the_largest_in_the_table(name):
+    sizes = sizes_of(*MEASURED[name])
+    assert len(sizes) >= 3
+    assert float(advice.SIZES[name]) == pytest.approx(max(sizes), abs=0.005 + 1e-9)  # rounded to two digits
+
+
+def test_the_size_of_the_central_limit_theorem_is_that_from_300_cases_on():
+    lines = (RESULTS / "calibration_tests.txt").read_text().splitlines()
+    sizes, large = [], False
+    for line in lines:
+        if heading := re.match(r"(?:least squares|ridge|network), n = (\d+):", line):
+            large = int(heading[1]) >= advice.MANY_CASES
+        elif large and line.strip().startswith("CV-CLT"):
+            sizes.append(float(re.findall(r"\b0\.\d{3}\b", line)[1]))
+    assert len(sizes) == 6
+    assert float(advice.SIZES["cv_clt"]) == pytest.approx(max(sizes), abs=0.005)
+
+
+def test_the_largest_size_that_was_measured_is_told():
+    plan = resample.leave_out(KEY, N, 0.25, 20)
+    assert (
+        "the largest size at 5 % that was measured is .17" in compare.recommend(losses(plan, 0), losses(plan, 1)).note
+    )
+    assert set(advice.SIZES) == {*MEASURED, "cv_clt"}

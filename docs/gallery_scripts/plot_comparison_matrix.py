@@ -19,5 +19,5 @@ learners = {
     "nearest 10": learn.Neighbours(10),
     "mean": learn.Mean(),
 }
-losses = [jg.assess(jax.random.key(1), learner, data, plan) for learner in learners.values()]
-plot.comparison_matrix(compare.pairwise(losses, compare.corrected_t), labels=list(learners))
+losses = jg.assess(jax.random.key(1), learners, data, plan)
+plot.comparison_matrix(compare.pairwise(losses, compare.corrected_t))

@@ -20,5 +20,5 @@ learners = {
     "nearest 5": learn.Neighbours(5),
     "mean": learn.Mean(),
 }
-losses = [jg.assess(jax.random.key(2), learner, system.data, plan) for learner in learners.values()]
-plot.critical_difference(compare.nemenyi(losses), labels=list(learners))
+losses = jg.assess(jax.random.key(2), learners, system.data, plan)
+plot.critical_difference(compare.nemenyi(losses))

@@ -13,6 +13,5 @@ from jaxgen import datasets, learn, plot, resample
 
 data = datasets.diabetes()
 plan = resample.leave_out(jax.random.key(0), data.n, fraction=0.25, resamples=300)
-line = jg.assess(jax.random.key(1), learn.LeastSquares(), data, plan)
-mean = jg.assess(jax.random.key(1), learn.Mean(), data, plan)
-plot.distribution(line, mean, labels=["least squares", "mean of the target"])
+learners = {"least squares": learn.LeastSquares(), "mean of the target": learn.Mean()}
+plot.distribution(jg.assess(jax.random.key(1), learners, data, plan))

@@ -16,4 +16,4 @@ plan = resample.leave_out(jax.random.key(0), data.n, fraction=0.25, resamples=60
 learners = {"logistic, ridge 1": learn.Normalised(learn.Logistic(ridge=1.0)), "nearest 5": learn.Neighbours(5)}
 losses = jg.assess(jax.random.key(1), learners, data, plan, keep="predictions")
 predictions = {name: Predictions.of(each, data) for name, each in losses.items()}
-plot.precision_recall_curves(*predictions.values(), labels=list(predictions), positive="malignant")
+plot.precision_recall_curves(predictions, positive="malignant")

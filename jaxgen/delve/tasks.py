@@ -13,7 +13,7 @@ from jaxgen.delve.archive import Archive, different
 from jaxgen.delve.methods import Method, require_name
 from jaxgen.delve.prototask import Prototask, as_sizes
 from jaxgen.engine import assess
-from jaxgen.loss import squared
+from jaxgen.loss import by_name, squared
 from jaxgen.types import Key, Loss, Losses, keys
 from jaxgen.types.identity import named
 from jaxgen.types.numbers import require, require_kind, shown
@@ -35,7 +35,12 @@ def task_key(seed: int, prototask: str, size: int) -> Key:
 
 
 def run_task(
-    prototask: Prototask, size: int, method: Method, seed: int = 0, loss: Loss = squared, progress: bool | None = None
+    prototask: Prototask,
+    size: int,
+    method: Method,
+    seed: int = 0,
+    loss: Loss | str = squared,
+    progress: bool | None = None,
 ) -> Losses:
     """Runs a method on all instances of a task, as one batch.
 
@@ -44,7 +49,7 @@ def run_task(
       size: training cases.
       method: what to run.
       seed: of the training.
-      loss: per-case loss.
+      loss: per-case loss, or its name.
       progress: as for `assess`.
     Returns:
       Losses with the predictions of every case, [I, N, K].
@@ -72,7 +77,7 @@ def run(
     methods: Sequence[Method],
     sizes: Sequence[int] | None = None,
     seed: int = 0,
-    loss: Loss = squared,
+    loss: Loss | str = squared,
     progress: bool | None = None,
     say: Callable[[str], object] | None = None,
 ) -> Archive:
@@ -88,7 +93,7 @@ def run(
       methods: what to run.
       sizes: training cases; None takes those of each prototask.
       seed: of the training; see `task_key`.
-      loss: per-case loss.
+      loss: per-case loss, or its name.
       progress: as for `assess`.
       say: called with a line of text for every result.
     Returns:
@@ -98,15 +103,16 @@ def run(
       ValueError: names that are not different, prototasks or methods that do not agree with the archive, or as
         `assess` says.
     """
-    tasks = _tasks(prototasks, methods, sizes, seed, loss)
+    counted = by_name(loss)
+    tasks = _tasks(prototasks, methods, sizes, seed, counted)
     if say is not None and not callable(say):
         raise TypeError(f"expected say as a function of a text, got {shown(say)}; give for example print")
     archive = archive if isinstance(archive, Archive) else Archive.open(archive, create=True)
     for prototask in prototasks:
         archive.add_prototask(prototask)
-    done = [_is_done(archive, task, loss) for task in tasks]
+    done = [_is_done(archive, task, counted) for task in tasks]
     for task, there in zip(tasks, done, strict=True):
-        outcome = "there already" if there else _run_and_store(archive, task, loss, progress)
+        outcome = "there already" if there else _run_and_store(archive, task, counted, progress)
         if say is not None:
             say(f"{task.prototask.name}, {task.size} cases, {task.method.name}: {outcome}")
     return archive

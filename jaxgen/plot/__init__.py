@@ -1,5 +1,6 @@
 """Figures of losses and statistics."""
 
+from jaxgen.plot.checks import Panels
 from jaxgen.plot.classification import precision_recall_curves, roc_curves
 from jaxgen.plot.comparisons import comparison_matrix, critical_difference
 from jaxgen.plot.curves import learning_curve, standard_error_floor
@@ -10,6 +11,7 @@ from jaxgen.plot.worth import case_worths, influence_map
 
 __all__ = [
     "COLOURS",
+    "Panels",
     "case_worths",
     "comparison_matrix",
     "critical_difference",

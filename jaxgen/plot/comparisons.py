@@ -3,12 +3,11 @@
 import textwrap
 from collections.abc import Sequence
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from jaxgen.plot.checks import one_panel, require_axes, text_below
 from jaxgen.stats.compare.many import RankDifferences
 from jaxgen.stats.compare.multiplicity import Pairs
 from jaxgen.types.numbers import require_kind, require_labels
@@ -19,17 +18,18 @@ NAME = 30
 """Letters on a line of a name."""
 
 
-def comparison_matrix(pairs: Pairs, labels: Sequence[str] | None = None) -> Figure:
+def comparison_matrix(pairs: Pairs, labels: Sequence[str] | None = None, *, ax: Axes | None = None) -> Axes:
     """Every pair of learners at once: the difference, its adjusted p-value, and which one is better, in full colour
     where the pair differs.
 
     Args:
       pairs: of one data set, differences [P].
       labels: one a learner; None takes those of the pairs.
+      ax: axes to draw on; None makes a figure.
     Returns:
-      A figure of one panel: first learners down, second ones across, the one with the smallest loss first.
+      The axes: first learners down, second ones across, the best one first.
     Raises:
-      TypeError: something else than pairs.
+      TypeError: something else than pairs, or than axes.
       ValueError: several data sets, or another number of labels.
     """
     require_kind("the pairs that compare.pairwise returns", pairs, Pairs, "compare every two learners first")
@@ -39,12 +39,13 @@ def comparison_matrix(pairs: Pairs, labels: Sequence[str] | None = None) -> Figu
             "compare the learners of one, losses[q]"
         )
     names = _named(labels, pairs.learners)
+    require_axes(ax)
     estimate, adjusted = pairs.matrix("estimate"), pairs.matrix("adjusted")
     central = np.argmax(np.sum(~np.isnan(adjusted), axis=-1))
     towards = -1 if pairs.greater_is_better else 1
     order = np.argsort(towards * np.nan_to_num(estimate[central]), kind="stable")
     size, short = len(order), max(map(len, names)) <= 8
-    figure, axes = plt.subplots(figsize=(2.2 + 0.9 * size, 1.7 + 0.6 * size), layout="constrained")
+    axes = one_panel(ax, (2.2 + 0.9 * size, 1.7 + 0.6 * size))
     for row, column in np.ndindex(size, size):
         i, j = order[row], order[column]
         if np.isnan(adjusted[i, j]):
@@ -80,27 +81,29 @@ def comparison_matrix(pairs: Pairs, labels: Sequence[str] | None = None) -> Figu
         f"{pairs.method}; adjusted p-values:",
         pairs.adjustment,
     )
-    figure.supxlabel("\n".join(explanation), fontsize=8)
-    return figure
+    text_below(axes, ax is None, "\n".join(explanation))
+    return axes
 
 
-def critical_difference(ranks: RankDifferences, labels: Sequence[str] | None = None) -> Figure:
+def critical_difference(ranks: RankDifferences, labels: Sequence[str] | None = None, *, ax: Axes | None = None) -> Axes:
     """Average ranks on a line, with bars over the learners that are not told apart (Demsar 2006, figure 1).
 
     Args:
       ranks: of `nemenyi`, average ranks [L].
       labels: one a learner; None takes those of the ranks.
+      ax: axes to draw on, with room for names at both sides; None makes a figure.
     Returns:
-      A figure of one panel; the better half of the learners is named on the left.
+      The axes; the better half of the learners is named on the left.
     Raises:
-      TypeError: something else than differences of ranks.
+      TypeError: something else than differences of ranks, or than axes.
       ValueError: another number of labels.
     """
     require_kind("the ranks that compare.nemenyi returns", ranks, RankDifferences, "compare the learners first")
     names, size = _named(labels, ranks.learners), len(ranks.ranks)
+    require_axes(ax)
     order, left, groups = np.argsort(ranks.ranks, kind="stable"), (size + 1) // 2, ranks.groups()
     depth, margin = 0.35 + 0.22 * len(groups), 0.03 * (size - 1)
-    figure, axes = plt.subplots(figsize=(7, 1.3 + 0.3 * (left + len(groups))), layout="constrained")
+    axes = one_panel(ax, (7.0, 1.3 + 0.3 * (left + len(groups))))
     for place, i in enumerate(order):
         first = place < left
         level, edge = depth + 0.4 * (place if first else size - 1 - place), 1 - margin if first else size + margin
@@ -126,8 +129,8 @@ def critical_difference(ranks: RankDifferences, labels: Sequence[str] | None = N
         )
     _scale(axes, size, ranks)
     axes.set_ylim(depth + 0.4 * left - 0.2, -1.25)
-    figure.supxlabel(f"average rank over {ranks.blocks}, {ranks.unit}", fontsize=8)
-    return figure
+    text_below(axes, ax is None, f"average rank over {ranks.blocks}, {ranks.unit}; 1 is best")
+    return axes
 
 
 def _scale(axes: Axes, size: int, ranks: RankDifferences) -> None:

@@ -2,27 +2,28 @@
 
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
-from jaxgen.plot.checks import names_of
+from jaxgen.plot.checks import legend_below, listed, names_of, one_panel, require_axes
 from jaxgen.plot.distributions import colours
 from jaxgen.stats import interval
 from jaxgen.stats.checks import require_losses
 from jaxgen.stats.estimate import Curve
 from jaxgen.types import Losses
-from jaxgen.types.numbers import require_kind, require_number
+from jaxgen.types.numbers import require_number
 
 POINTS = 200
 """Sizes at which a curve is drawn."""
 
 
-def learning_curve(*curves: Curve, labels: Sequence[str] | None = None, to: float | None = None) -> Figure:
+def learning_curve(
+    *curves: Any, labels: Sequence[str] | None = None, to: float | None = None, ax: Axes | None = None
+) -> Axes:
     """Measured errors at their training sizes with the law fitted to them, up to all cases, and the limit that it
     approaches.
 
@@ -31,31 +32,34 @@ def learning_curve(*curves: Curve, labels: Sequence[str] | None = None, to: floa
     to the rest, or unknown.
 
     Args:
-      curves: of `jaxgen.stats.estimate.inverse_curve` or `power_curve`, each of one data set, errors [S].
-      labels: one a curve; None takes the learners' own texts.
+      curves: of `jaxgen.stats.estimate.inverse_curve` or `power_curve`, each of one data set, errors [S];
+        one after the other, in one list, or in a mapping of labels.
+      labels: one a curve; None takes the learners' own names.
       to: the largest training size drawn; None goes to all cases of the data.
+      ax: axes to draw on; None makes a figure.
     Returns:
-      A figure of one panel, with a logarithmic axis of sizes.
+      The axes, with a logarithmic scale of sizes.
     Raises:
-      TypeError: something else than curves.
+      TypeError: something else than curves, or than axes.
       ValueError: nothing to draw, several data sets in one, different units, another number of labels, or a largest
         size within the sizes measured.
     """
-    for curve in curves:
-        require_kind("the curve that estimate.inverse_curve returns", curve, Curve, "fit a curve to losses first")
-    several, units = [np.ndim(curve.error) > 1 for curve in curves], [curve.unit for curve in curves]
-    labels = _checked(curves, several, units, labels, "curves")
-    measured, cases = np.concatenate([curve.sizes for curve in curves]), [float(curve.cases) for curve in curves]
+    what = "the curve that estimate.inverse_curve returns"
+    given, labels = listed(curves, labels, Curve, what, "fit a curve to losses first")
+    several, units = [np.ndim(curve.error) > 1 for curve in given], [curve.unit for curve in given]
+    labels = _checked(given, several, units, labels, "curves")
+    require_axes(ax)
+    measured, cases = np.concatenate([curve.sizes for curve in given]), [float(curve.cases) for curve in given]
     if to is not None:
         advice = f"give at least the {measured.max():g} training cases measured, or None for all cases"
         require_number("the largest size drawn", to, least=float(measured.max()), advice=advice)
     end = max(*cases, measured.max()) if to is None else float(to)
-    figure, axes = _panel(len(curves))
-    for curve, label, colour in zip(curves, labels, colours(len(curves)), strict=True):
+    axes = one_panel(ax, _size(len(given)))
+    for curve, label, colour in zip(given, labels, colours(len(given)), strict=True):
         law = curve.method.removeprefix("learning curve ")
         _law(axes, curve, end, f"{textwrap.fill(f'{label}, {law}', 60)}\n{_summary(curve)}", colour)
     low, high = axes.get_ylim()
-    for curve, colour in zip(curves, colours(len(curves)), strict=True):
+    for curve, colour in zip(given, colours(len(given)), strict=True):
         if _known(curve) and low - (high - low) < curve.parameters[0] < high:
             axes.axhline(curve.parameters[0], color=colour, linewidth=1.2, linestyle=":")
     for n in sorted(set(cases)):
@@ -72,18 +76,18 @@ def learning_curve(*curves: Curve, labels: Sequence[str] | None = None, to: floa
             color="0.3",
         )
     _sizes(axes, (measured.min(), end), [*cases, end, *measured])
-    axes.set(xlabel="training cases", ylabel=curves[0].unit)
-    hidden = any(np.isnan(curve.standard_error).any() for curve in curves)
-    _legend(
-        figure,
+    axes.set(xlabel="training cases", ylabel=f"mean {given[0].unit} of test cases")
+    hidden = any(np.isnan(curve.standard_error).any() for curve in given)
+    title = (
         "points and bands: \N{PLUS-MINUS SIGN} standard error"
         + " (open, or no band: not known)" * hidden
-        + "\ndashed: extrapolated; dotted: limit",
+        + "\ndashed: extrapolated; dotted: limit"
     )
-    return figure
+    legend_below((axes,), ax is None, title=title, title_fontsize=9, fontsize=9)
+    return axes
 
 
-def standard_error_floor(*losses: Losses, labels: Sequence[str] | None = None) -> Figure:
+def standard_error_floor(*losses: Any, labels: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
     """What more resamples gain: estimated standard errors of the mean of G by r rows, against r.
 
     As if rows were independent it is S / sqrt(r), and falls without end. Rows share cases: with Nadeau & Bengio's
@@ -92,26 +96,30 @@ def standard_error_floor(*losses: Losses, labels: Sequence[str] | None = None) -
     their own; the others have the S of all R rows, and the pale ones end in them.
 
     Args:
-      losses: of random splits or (repeated) k-fold, of one data set each, [R].
-      labels: one for each; None takes the learners' own texts.
+      losses: of random splits or (repeated) k-fold, of one data set each, [R]; one after the other, in one list, or in
+        a mapping of labels.
+      labels: one for each; None takes the learners' own names.
+      ax: axes to draw on; None makes a figure.
     Returns:
-      A figure of one panel, with a logarithmic axis of resamples.
+      The axes, with a logarithmic scale of resamples.
     Raises:
-      TypeError: something else than losses.
+      TypeError: something else than losses, or than axes.
       ValueError: nothing to draw, several data sets in one, different losses, another number of labels, fewer than 3
         rows, failed rows, or a plan that the correction is not made for (see `jaxgen.stats.interval.corrected_t`).
     """
-    require_losses(*losses)
-    several, units = [each.sets is not None for each in losses], [each.loss for each in losses]
-    labels = _checked(losses, several, units, labels, "losses")
-    fewest, most = (choose(each.resamples for each in losses) for choose in (min, max))
+    given, labels = listed(losses, labels, Losses, "losses, as assess gives them", "give what assess returned")
+    require_losses(*given)
+    several, units = [each.sets is not None for each in given], [each.loss for each in given]
+    labels = _checked(given, several, units, labels, "losses")
+    require_axes(ax)
+    fewest, most = (choose(each.resamples for each in given) for choose in (min, max))
     if fewest < 3:
         raise ValueError(
             f"expected at least 3 resamplings to see what more of them gain, got {fewest}; ask for more resamples"
         )
-    results = [interval.corrected_t(each) for each in losses]
-    figure, axes = _panel(len(losses))
-    for each, last, label, colour in zip(losses, results, labels, colours(len(losses)), strict=True):
+    results = [interval.corrected_t(each) for each in given]
+    axes = one_panel(ax, _size(len(given)))
+    for each, last, label, colour in zip(given, results, labels, colours(len(given)), strict=True):
         rows, naive, ratio = _running(each)
         floor = float(last.parts["floor"])
         numbers = f"corrected {last.standard_error:.4g}, floor {floor:.4g}, naive {naive[-1]:.4g}"
@@ -124,17 +132,17 @@ def standard_error_floor(*losses: Losses, labels: Sequence[str] | None = None) -
         axes.axhline(floor, color=colour, linewidth=1.2, linestyle=":")
     round_numbers = [d * 10.0**k for k in range(9) for d in (1, 2, 5) if 2 <= d * 10**k < most]
     _sizes(axes, (2.0, float(most)), [float(most), *round_numbers])
-    axes.set(xlabel="resamples r", ylabel=f"standard error, {losses[0].unit}", ylim=(0, None))
-    _legend(
-        figure,
-        "standard error of the mean of G; corrected: solid, its floor: dotted\nnaive, S / sqrt(r): "
-        "dashed; by the first r rows alone: pale",
+    axes.set(xlabel="number of resamples, r", ylabel=f"standard error of the mean {given[0].unit}", ylim=(0, None))
+    title = (
+        "solid: corrected for shared cases; dotted: its floor,\nwhich more resamples cannot lower; dashed: naive,\n"
+        "S / sqrt(r); pale: by the first r rows alone"
     )
-    return figure
+    legend_below((axes,), ax is None, title=title, title_fontsize=9, fontsize=9)
+    return axes
 
 
 def _checked(
-    given: tuple, several: Sequence[bool], units: Sequence[str], labels: Sequence[str] | None, name: str
+    given: Sequence[Any], several: Sequence[bool], units: Sequence[str], labels: Sequence[str] | None, name: str
 ) -> list[str]:
     """The labels of what can be drawn together."""
     if not given or any(several):
@@ -196,21 +204,9 @@ def _law(axes: Axes, curve: Curve, end: float, label: str, colour: str) -> None:
     axes.plot(curve.sizes[hidden], curve.error[hidden], "o", color=colour, markersize=5, markerfacecolor="white")
 
 
-def _panel(entries: int) -> tuple[Figure, Axes]:
-    figure, axes = plt.subplots(figsize=(5.6, 4.2 + 0.38 * entries), layout="constrained")
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def _legend(figure: Figure, title: str) -> None:
-    figure.legend(
-        *figure.axes[0].get_legend_handles_labels(),
-        loc="outside lower center",
-        frameon=False,
-        title=title,
-        title_fontsize=9,
-        fontsize=9,
-    )
+def _size(entries: int) -> tuple[float, float]:
+    """Inches of a figure with so many entries below it."""
+    return 5.6, 4.2 + 0.38 * entries
 
 
 def _sizes(axes: Axes, ends: tuple[float, float], sizes: Sequence[float]) -> None:

@@ -2,15 +2,15 @@
 
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import scipy.stats
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from jaxgen.plot.checks import names_of
+from jaxgen.plot.checks import Panels, SeveralAxes, legend_below, listed, names_of, require_axes
 from jaxgen.stats import estimate
 from jaxgen.stats.checks import require_level, require_losses
 from jaxgen.types import Losses
@@ -19,59 +19,69 @@ from jaxgen.types.numbers import require_one_of
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's colours, which colour-blind readers can tell apart."""
 
+_NOT_NEGATIVE = ("squared", "absolute", "zero_one", "cross_entropy", "hinge")
+"""Losses that are 0 at least."""
+
 _LARGEST = 1e150
 """Values beyond it, and ranges below its inverse, have squares that are no numbers any more."""
 
 
 def distribution(
-    *losses: Losses, labels: Sequence[str] | None = None, level: float = 0.95, transform: str = "none"
-) -> Figure:
+    *losses: Any,
+    labels: Sequence[str] | None = None,
+    level: float = 0.95,
+    transform: str = "none",
+    ax: SeveralAxes | None = None,
+) -> Panels:
     """Generalization distributions of one or more learners: distribution functions with bands, and densities.
 
     Args:
-      losses: each of one data set, G [R].
-      labels: one a learner; None takes the learners' own texts.
+      losses: each of one data set, G [R]; one after the other, in one list, or in a mapping of labels.
+      labels: one a learner; None takes the learners' own names.
       level: confidence level of the bands, which cover what the splits not drawn might add, and not other data.
       transform: "none" for G, or "log1p" for log(1 + G).
+      ax: two axes to draw on; None makes a figure.
     Returns:
-      A figure of two panels; save it with `savefig`.
+      The two panels; save them with `savefig`. Densities end where the loss does: at 0, and for error rates at 1.
     Raises:
-      TypeError: something else than losses.
+      TypeError: something else than losses, or than axes.
       ValueError: nothing to draw, several data sets in one, another number of labels, an unknown transform, a level
         outside (0, 1), failed rows, fewer than 2 resamplings, or values whose logarithm or range is not finite.
     """
-    require_losses(*losses)
-    if not losses or any(each.sets is not None for each in losses):
+    learners, labels = listed(losses, labels, Losses, "losses, as assess gives them", "give what assess returned")
+    require_losses(*learners)
+    if not learners or any(each.sets is not None for each in learners):
         raise ValueError(
-            f"expected the losses of one or more learners on one data set, got {len(losses)} with sets "
-            f"{[each.sets for each in losses]}; choose a set with losses[q]"
+            f"expected the losses of one or more learners on one data set, got {len(learners)} with sets "
+            f"{[each.sets for each in learners]}; choose a set with losses[q]"
         )
-    labels = names_of(losses, labels, "losses")
+    labels = names_of(learners, labels, "losses")
     require_one_of("transform", transform, ("none", "log1p"))
     require_level(level)
-    drawn = [_transformed(each, transform) for each in losses]
+    require_axes(ax, 2)
+    drawn = [_transformed(each, transform) for each in learners]
     functions = [estimate.ecdf(values, level=level) for values in drawn]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(7.5, 3.5), layout="constrained")
-    for values, function, label, colour in zip(drawn, functions, labels, colours(len(losses)), strict=True):
+    left, right = plt.subplots(1, 2, figsize=(7.5, 3.5), layout="constrained")[1] if ax is None else ax
+    ends = [_ends(each, transform) for each in learners]
+    for values, function, label, colour, end in zip(
+        drawn, functions, labels, colours(len(learners)), ends, strict=True
+    ):
         _step(left, function, textwrap.fill(label, 80), colour)
-        _density(right, values, label, colour)
-    scale = "G" if transform == "none" else "log(1 + G)"
+        _density(right, values, label, colour, end)
+    unit = learners[0].unit
+    scale = f"mean {unit} of the test cases, G"
+    scale = scale if transform == "none" else f"log(1 + G), G the mean {unit}"
     for axes, title, ylabel in (
         (left, f"Distribution function, {level:.0%} band", "share of resamplings"),
-        (right, "Density; average (solid), median (dotted)", "density"),
+        (right, "Density; mean (solid), median (dotted)", "density"),
     ):
         axes.set_title(title, fontsize=10)
-        axes.set(xlabel=f"generalization error {scale}, {losses[0].unit}", ylabel=ylabel)
+        axes.set(xlabel=textwrap.fill(scale, 45), ylabel=ylabel)
         axes.spines[["top", "right"]].set_visible(False)
     left.set_ylim(0, 1)
     right.set_ylim(bottom=0)
-    figure.legend(
-        *left.get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=max(1, min(3, 90 // (6 + max(map(len, labels))))),
-        frameon=False,
-    )
-    return figure
+    legend_below((left, right), ax is None, max(1, min(3, 90 // (6 + max(map(len, labels))))))
+    return Panels((left, right))
 
 
 def colours(count: int) -> list[str]:
@@ -101,13 +111,28 @@ def _step(axes: Axes, function: estimate.Ecdf, label: str, colour: str) -> None:
     axes.fill_between(function.values, *function.band, step="post", color=colour, alpha=0.2, linewidth=0)
 
 
-def _density(axes: Axes, values: Float[np.ndarray, " R"], label: str, colour: str) -> None:
+def _ends(losses: Losses, transform: str) -> tuple[float, float]:
+    """Between which numbers G must lie."""
+    low = 0.0 if losses.loss in _NOT_NEGATIVE or getattr(losses, "bounded", False) else -np.inf
+    high = 1.0 if losses.loss == "zero_one" or getattr(losses, "bounded", False) else np.inf
+    if transform == "none":
+        return low, high
+    return float(np.log1p(low)) if low == 0 else low, float(np.log1p(high))
+
+
+def _density(axes: Axes, values: Float[np.ndarray, " R"], label: str, colour: str, ends: tuple[float, float]) -> None:
+    """The density of values, which ends where they must; what would lie beyond is mirrored there, so that its area
+    stays 1.
+    """
     spread = float(np.ptp(values))
     if spread > 1 / _LARGEST:
         middle, units = values.mean(), (values - values.mean()) / spread  # whose squares are numbers
         reach = 3 * scipy.stats.iqr(units) or 1.0
-        grid = np.linspace(max(units.min() - 0.1, units.min() - reach), units.max() + 0.1, 400)
-        height = scipy.stats.gaussian_kde(units)(grid) / spread
+        low, high = ((end - middle) / spread for end in ends)
+        grid = np.linspace(max(units.min() - 0.1, units.min() - reach, low), min(units.max() + 0.1, high), 400)
+        kernels = scipy.stats.gaussian_kde(units)
+        mirrored = [kernels(2 * end - grid) for end in (low, high) if np.isfinite(end)]
+        height = (kernels(grid) + sum(mirrored)) / spread
         axes.plot(middle + spread * grid, height, color=colour, label=label)
         axes.fill_between(middle + spread * grid, height, color=colour, alpha=0.1, linewidth=0)
     axes.axvline(values.mean(), color=colour, linewidth=1)

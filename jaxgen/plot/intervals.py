@@ -2,15 +2,15 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.textpath import TextPath
 
+from jaxgen.plot.checks import figure_of, listed, one_panel, require_axes
 from jaxgen.plot.distributions import colours
-from jaxgen.types.numbers import require_kind, require_labels, require_number
+from jaxgen.types.numbers import require_labels, require_number
 from jaxgen.types.result import Result
 
 SIZE, NAME, HEADING = 9, 30, 76
@@ -21,8 +21,11 @@ MINUS, INFINITY, DIGIT_SPACE = "\N{MINUS SIGN}", "\N{INFINITY}", "\N{FIGURE SPAC
 
 
 def interval_forest(
-    *results: Result, labels: Sequence[str] | None = None, truth: float | Mapping[str, float] | None = None
-) -> Figure:
+    *results: Any,
+    labels: Sequence[str] | None = None,
+    truth: float | Mapping[str, float] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Estimates and intervals one below the other, under headings that say what they are about, with their numbers at
     the right.
 
@@ -31,22 +34,26 @@ def interval_forest(
 
     Args:
       results: of one data set, numbers of shape [], in one unit. Those about one target stand together, in the order
-        given.
+        given. One after the other, in one list, or in a mapping of labels.
       labels: one a result; None takes what tells them apart, the learner, the method, or both.
       truth: what is known to be true, in that unit: one number for all targets, or one for each of some targets.
+      ax: axes to draw on, with room for text at both sides; None makes a figure.
     Returns:
-      A figure of one panel.
+      The axes.
     Raises:
-      TypeError: something else than results.
+      TypeError: something else than results, or than axes.
       ValueError: nothing to draw, several data sets in one, different units, an estimate that is not finite, another
         number of labels, a truth that is no number, or the truth of a target that no result is about.
     """
-    truths = _checked(results, labels, truth)
-    names, shared = _names(results)
+    what = "the result of an estimate or interval"
+    given, labels = listed(results, labels, Result, what, "give those of jaxgen.stats")
+    truths = _checked(given, labels, truth)
+    require_axes(ax)
+    names, shared = _names(given)
     names = [textwrap.fill(name, NAME) for name in (names if labels is None else labels)]
-    numbers, header = _numbers(results)
-    figure, axes = plt.subplots(layout="constrained")
-    axes.set_xlim(*_reach(results, truths))
+    numbers, header = _numbers(given)
+    axes = one_panel(ax, (6.2, 2.0))
+    axes.set_xlim(*_reach(given, truths))
     indent = BESIDE + max(
         TextPath((0, 0), name or "-", size=SIZE).get_extents().width for name in "\n".join(names).split("\n")
     )
@@ -57,29 +64,28 @@ def interval_forest(
         line += GAP + _lines(heading)
         _write(axes, line - _lines(heading) / 2, heading, -indent - BESIDE, weight="bold")
         start = line
-        for result, name, text in zip(results, names, numbers, strict=True):
+        for result, name, text in zip(given, names, numbers, strict=True):
             if result.target == target:
                 line += GAP + _lines(name)
                 _row(axes, line - (GAP + _lines(name)) / 2, result, (name, -indent), text, colour)
         if known is not None:
             axes.plot([known, known], [start, line], color="0.3", linewidth=1, linestyle="--", zorder=1)
     axes.set_xlabel(
-        textwrap.fill(f"{results[0].unit}{shared}{'; dashed: truth' if truth is not None else ''}", HEADING),
+        textwrap.fill(f"{given[0].unit}{shared}{'; dashed: truth' if truth is not None else ''}", HEADING),
         fontsize=SIZE,
     )
     axes.set(ylim=(line + GAP, 0), yticks=())
     axes.tick_params(labelsize=SIZE)
     axes.spines[["top", "left", "right"]].set_visible(False)
-    figure.set_size_inches(6.2, 0.75 + 0.165 * line)
-    return figure
+    if ax is None:
+        figure_of(axes).set_size_inches(6.2, 0.75 + 0.165 * line)
+    return axes
 
 
 def _checked(
-    results: tuple[Result, ...], labels: Sequence[str] | None, truth: float | Mapping[str, float] | None
+    results: Sequence[Result], labels: Sequence[str] | None, truth: float | Mapping[str, float] | None
 ) -> dict[str, float | None]:
     """The targets in order, each with its truth, of results that can be drawn together."""
-    for result in results:
-        require_kind("the result of an estimate or interval", result, Result, "give those of jaxgen.stats")
     if not results or any(np.ndim(result.estimate) for result in results):
         shapes = [list(np.shape(result.estimate)) for result in results]
         raise ValueError(
@@ -109,7 +115,7 @@ def _checked(
     return {target: truth.get(target) for target in targets}
 
 
-def _names(results: tuple[Result, ...]) -> tuple[list[str], str]:
+def _names(results: Sequence[Result]) -> tuple[list[str], str]:
     """What tells results apart, and what to say of the unit if they share their learner or their method."""
     learners, methods = [result.learner or "not named" for result in results], [result.method for result in results]
     if len(set(learners)) == 1:
@@ -123,7 +129,7 @@ def _limits(result: Result) -> list[float]:
     return [float(result.lower), float(result.upper)]
 
 
-def _reach(results: tuple[Result, ...], truths: Mapping[str, float | None]) -> tuple[float, float]:
+def _reach(results: Sequence[Result], truths: Mapping[str, float | None]) -> tuple[float, float]:
     """The ends of the axis, with room for arrows."""
     drawn = (
         [float(result.estimate) for result in results]
@@ -160,7 +166,7 @@ def _row(axes: Axes, height: float, result: Result, name: tuple[str, float], num
     )
 
 
-def _numbers(results: tuple[Result, ...]) -> tuple[list[str], str]:
+def _numbers(results: Sequence[Result]) -> tuple[list[str], str]:
     """Estimate and interval of each result as text, and what stands above them."""
     write = _writer(results)
     levels = {result.level for result in results if not np.isnan(result.lower)}
@@ -184,7 +190,7 @@ def _numbers(results: tuple[Result, ...]) -> tuple[list[str], str]:
     return texts, "estimate [interval] level" if len(levels) > 1 else f"estimate [{100 * levels.pop():.4g}% interval]"
 
 
-def _writer(results: tuple[Result, ...]):
+def _writer(results: Sequence[Result]):
     """Writes numbers with as many decimals as the shortest interval needs to show two digits of its length."""
     drawn = np.array([[float(each.estimate), *_limits(each), float(each.standard_error)] for each in results])
     largest = np.abs(drawn[np.isfinite(drawn)]).max()

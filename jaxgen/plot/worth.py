@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+from jaxgen.plot.checks import Panels, SeveralAxes, figure_of, one_panel, require_axes
 from jaxgen.plot.distributions import COLOURS
 from jaxgen.stats.checks import require_level
 from jaxgen.stats.worth import Datamodels, Influences, Worths
@@ -26,7 +26,9 @@ def case_worths(
     level: float = 0.95,
     marked: Collection[Any] | None = None,
     count: int = 15,
-) -> Figure:
+    *,
+    ax: SeveralAxes | None = None,
+) -> Panels:
     """What all cases are worth, sorted, with the band of the whole error and within it that of Monte Carlo error; and
     the cases that are worth least.
 
@@ -36,10 +38,11 @@ def case_worths(
       level: confidence level of each case's band by itself.
       marked: numbers of cases to mark, such as those known to be mislabelled.
       count: cases that are worth least in the second panel; all, if there are fewer.
+      ax: two axes to draw on; None makes a figure.
     Returns:
-      A figure of two panels.
+      The two panels.
     Raises:
-      TypeError: something else than worths.
+      TypeError: something else than worths, or than axes.
       ValueError: another number of labels, a level outside (0, 1), or marked cases that have no worth.
     """
     require_kind("what a function of stats.worth returns", worths, Worths, "find the worth of cases first")
@@ -47,10 +50,13 @@ def case_worths(
     require_level(level)
     count = min(require("count", count, 1), len(worths.cases))
     special = _marked(marked, worths.cases)
+    require_axes(ax, 2)
     order = np.argsort(worths.estimate, kind="stable")
     lower, upper = worths.limits(level)
     reach = (upper - lower) / 2 / np.where(worths.standard_error > 0, worths.standard_error, 1) * worths.monte_carlo
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 4.2), width_ratios=(3, 2), layout="constrained")
+    left, right = (
+        plt.subplots(1, 2, figsize=(8.5, 4.2), width_ratios=(3, 2), layout="constrained")[1] if ax is None else ax
+    )
     place = np.arange(len(order))
     middle = worths.estimate[order]
     left.fill_between(
@@ -64,7 +70,7 @@ def case_worths(
     noise = f", noise {worths.noise_share:.0%} of the variance" if np.isfinite(worths.noise_share) else ""
     left.set(
         title=f"All {len(order)} cases, sorted{noise}",
-        xlabel="rank",
+        xlabel="cases, from the one worth least",
         ylabel=textwrap.fill(f"{worths.method}, {worths.unit}", 45),
         xlim=(-0.5, len(order) - 0.5),
     )
@@ -72,12 +78,16 @@ def case_worths(
     _least(right, worths, order[:count], (lower, upper, reach), special, labels)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
-    return figure
+    return Panels((left, right))
 
 
 def influence_map(
-    influences: Influences | Datamodels, labels: Sequence[str] | None = None, level: float = 0.95
-) -> Figure:
+    influences: Influences | Datamodels,
+    labels: Sequence[str] | None = None,
+    level: float = 0.95,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
     """What training on each case does for the prediction of each case: violet where it helps and orange where it harms,
     white where it is within its Monte Carlo error.
 
@@ -89,15 +99,17 @@ def influence_map(
       labels: one for each case of the data, such as its class, up to the largest case that is drawn.
       level: a pair is coloured where 0 is outside its own interval of this level, so that 1 - level of the pairs are if
         there is no influence at all.
+      ax: axes to draw on; None makes a figure.
     Returns:
-      A figure of one panel: trained cases down, tested ones across.
+      The axes: trained cases down, tested ones across.
     Raises:
-      TypeError: something else than influences.
+      TypeError: something else than influences, or than axes.
       ValueError: another number of labels, or a level outside (0, 1).
     """
     kinds = (Influences, Datamodels)
     require_kind("what worth.influence or worth.datamodels returns", influences, kinds, "find the influence first")
     require_labels(labels, int(max(influences.trained.max(), influences.tested.max())) + 1, "cases")
+    require_axes(ax)
     beyond = influences.beyond(level)
     itself = influences.trained[:, None] == influences.tested
     shown_values = np.where(beyond, influences.estimate, 0.0)
@@ -107,7 +119,8 @@ def influence_map(
     columns, names_across = _ordered(influences.tested, right[0], labels)
     size = np.abs(across[across != 0])
     most = float(np.quantile(size, 0.98)) if len(size) else 1.0
-    figure, axes = plt.subplots(figsize=(6.4, 5.6), layout="constrained")
+    axes = one_panel(ax, (6.4, 5.6))
+    axes.spines[["top", "right"]].set_visible(True)
     image = axes.imshow(
         shown_values[np.ix_(rows, columns)],
         cmap="PuOr",
@@ -116,7 +129,7 @@ def influence_map(
         aspect="auto",
         interpolation="nearest",
     )
-    bar = figure.colorbar(image, ax=axes, extend="both", shrink=0.9)
+    bar = figure_of(axes).colorbar(image, ax=axes, extend="both", shrink=0.9)
     bar.set_label(f"fall of the {influences.unit}")
     _groups(axes.yaxis, names, axes.axhline)
     _groups(axes.xaxis, names_across, axes.axvline)
@@ -126,7 +139,7 @@ def influence_map(
         xlabel="tested case" if labels is None else "tested cases, by label",
         ylabel="trained case" if labels is None else "trained cases, by label",
     )
-    return figure
+    return axes
 
 
 def _least(

@@ -73,7 +73,7 @@ def drawings(
 
 
 def _closed(name: str, title: str, alt: str, draw: Any) -> Iterator[Drawing]:
-    figure = draw()
+    figure = draw().figure
     try:
         yield Drawing(name, title, alt, figure)
     finally:

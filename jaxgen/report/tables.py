@@ -71,7 +71,7 @@ def intervals(losses: Sequence[Losses]) -> list[Result]:
       One result per learner.
     Raises:
       TypeError: no list of losses.
-      ValueError: a plan from which no interval is known to cover what it should.
+      ValueError: a plan that no interval is made for.
     """
     return [interval.recommend(one_learner) for one_learner in as_learners(losses, least=1)]
 
@@ -85,7 +85,7 @@ def comparisons(losses: Sequence[Losses]) -> list[compare.Comparison]:
       One comparison per pair: the first with each other, then the second with those after it, and so on.
     Raises:
       TypeError: no list of losses.
-      ValueError: a plan for which no test is known to hold its level.
+      ValueError: a plan that no test is made for.
     """
     return [compare.recommend(*pair) for pair in itertools.combinations(as_learners(losses, least=1), 2)]
 

@@ -56,9 +56,8 @@ def methods(views: Sequence[View], data: Data | None = None, seeds: Sequence[int
     if data is not None:
         kind = f"{len(data.classes) or 2} classes" if data.task == "classification" else "a number"
         predicted = f", predicting {data.target!r} ({kind})"
-    sentences = [
-        f"We assessed {_listed([f'{one.label} ({one.learner})' if one.label else one.learner for one in losses])} on {subject}{predicted}."
-    ]
+    learners = _listed([f"{one.label} ({one.learner})" if one.label else one.learner for one in losses])
+    sentences = [f"We assessed {learners} on {subject}{predicted}."]
     if data is not None and data.missing:
         sentences.append(
             f"{int(np.isnan(data.x).any(-1).sum())} cases lacked inputs, which were filled in anew for every training "

@@ -38,27 +38,31 @@ def require_losses(*losses: Any) -> None:
 
 
 def as_learners(losses: Any, least: int = 2) -> list[Losses]:
-    """Losses of several learners or plans, [*Q, R] each, as a list.
+    """Losses of several learners or plans, [*Q, R] each, as a list; those of a mapping under its labels.
 
     Raises:
-      TypeError: no list of `Losses`.
+      TypeError: no list or mapping of `Losses`.
       ValueError: fewer than `least`, or losses of shapes that do not fit.
     """
     if isinstance(losses, Losses | str) or not isinstance(losses, Iterable) or getattr(losses, "ndim", 1) == 0:
         raise TypeError(
-            f"expected a list of losses, got {shown(losses)}; give those of each learner or plan, in a list"
+            f"expected a list of losses, or a mapping of labels to losses, got {shown(losses)}; give those of each "
+            "learner or plan"
         )
-    listed = list(losses)
+    listed = list(losses.values() if isinstance(losses, Mapping) else losses)
     require_losses(*listed)
+    if isinstance(losses, Mapping):
+        listed = [each.labelled(str(label)) for label, each in losses.items()]
     if len(listed) < least:
         raise ValueError(f"expected at least {least} learners, got {len(listed)}; give the losses of each")
     return listed
 
 
 def holds_losses(values: Any) -> bool:
-    """Whether these are losses [*Q, R], or a list with losses in it, and no numbers."""
+    """Whether these are losses [*Q, R], or a list or mapping with losses in it, and no numbers."""
     return isinstance(values, Losses) or (
-        isinstance(values, list | tuple) and any(isinstance(value, Losses) for value in values)
+        isinstance(values, list | tuple | Mapping)
+        and any(isinstance(value, Losses) for value in (values.values() if isinstance(values, Mapping) else values))
     )
 
 

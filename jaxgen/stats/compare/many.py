@@ -5,7 +5,7 @@ equal losses share the mean of their ranks.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from jaxgen.types import Losses
 from jaxgen.types.numbers import require_labels, shown
 from jaxgen.types.result import Finding
 
-Blocks = Sequence[Losses] | Float[np.ndarray, "B L"]
+Blocks = Sequence[Losses] | Mapping[str, Losses] | Float[np.ndarray, "B L"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -6,7 +6,7 @@ false ones among the rejections. Axes: P comparisons, L learners.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,7 +163,7 @@ ADJUSTMENTS: dict[str, tuple[Callable[[PValues], Float[np.ndarray, "*Q P"]], str
 
 
 def pairwise(
-    losses: Sequence[Losses],
+    losses: Sequence[Losses] | Mapping[str, Losses],
     test: Callable[[Losses, Losses], Any],
     *,
     adjust: str = "holm",
@@ -173,7 +173,8 @@ def pairwise(
     """Any test of two learners on all pairs, with adjusted p-values.
 
     Args:
-      losses: of L learners on one plan, [*Q, R]; each data set is a family of its own.
+      losses: of L learners on one plan, [*Q, R], in a list or in a mapping of labels, as `assess` returns them; each
+        data set is a family of its own.
       test: of `jaxgen.stats.compare`, or any function of two losses whose result has a two-sided `p_value` [*Q];
         options by `functools.partial`.
       adjust: "holm", "benjamini_hochberg", "benjamini_yekutieli" or "none".

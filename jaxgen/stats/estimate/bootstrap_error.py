@@ -160,7 +160,7 @@ def error_632_plus(
 
 
 def no_information_rate(
-    y: Float[np.ndarray, "*Q N K"], predictions: Float[np.ndarray, "*Q N K"], loss: Loss
+    y: Float[np.ndarray, "*Q N K"], predictions: Float[np.ndarray, "*Q N K"], loss: Loss | str
 ) -> Float[np.ndarray, "*Q"]:
     """The error if inputs told nothing of targets: the mean loss of every target with every prediction (Efron &
     Tibshirani 1997).
@@ -171,7 +171,7 @@ def no_information_rate(
     Args:
       y: targets, [*Q, N, K].
       predictions: of the fit to all cases, [*Q, N, K].
-      loss: of `jaxgen.loss`, or a function of (y, predictions) for arrays of NumPy.
+      loss: of `jaxgen.loss`, or its name, or a function of (y, predictions) for arrays of NumPy.
     Returns:
       Rate, [*Q], in the unit of the loss.
     Raises:
@@ -179,8 +179,9 @@ def no_information_rate(
         give one number per case.
       TypeError: no numbers, or no function.
     """
+    counted = losses_of_cases.by_name(loss)
     y, predictions = as_numbers("y", y), as_numbers("predictions", predictions)
-    if not callable(loss):
+    if not callable(counted):
         raise TypeError(
             f"expected a loss, a function of targets and predictions, got {shown(loss)}; give one of jaxgen.loss"
         )
@@ -195,15 +196,15 @@ def no_information_rate(
             f"expected finite targets and predictions, got {bad} that are not; "
             "leave out the data sets whose full fit failed"
         )
-    if loss is losses_of_cases.squared:
+    if counted is losses_of_cases.squared:
         rate = np.sum(y.var(-2) + predictions.var(-2) + (y.mean(-2) - predictions.mean(-2)) ** 2, axis=-1)
-    elif loss is losses_of_cases.zero_one:
+    elif counted is losses_of_cases.zero_one:
         p, q = (_class_shares(scores) for scores in (y, predictions))
         rate = np.sum(p * (1 - q), axis=-1)
     else:
         targets, fitted = (a.reshape(-1, *y.shape[-2:]) for a in (y, predictions))
         rate = np.reshape(
-            [_all_pairs(of_set, fit, loss) for of_set, fit in zip(targets, fitted, strict=True)], y.shape[:-2]
+            [_all_pairs(of_set, fit, counted) for of_set, fit in zip(targets, fitted, strict=True)], y.shape[:-2]
         )
     return np.asarray(rate, np.float64)
 

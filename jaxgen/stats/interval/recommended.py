@@ -34,7 +34,7 @@ def recommend(losses: Losses, *, level: float = 0.95, alternative: str = "two-si
       Result [*Q]. Its own target names the number of training cases where that is less than n; its note says how often
       the method covered R where that was measured.
     Raises:
-      ValueError: an unknown target, or a plan from which no interval for this target is known to cover what it should;
+      ValueError: an unknown target, or a plan that no interval for this target is made for;
         or as the method that was chosen.
       TypeError: no losses.
     """
@@ -54,9 +54,7 @@ def recommend(losses: Losses, *, level: float = 0.95, alternative: str = "two-si
 def _choice(losses: Losses, target: str) -> tuple[str, str]:
     """The method for a plan and a target, and the reason."""
     plan = losses.plan
-    expected = (
-        f"expected a plan from which an interval for {target} is known to cover what it should, got {plan.scheme}"
-    )
+    expected = f"expected a plan that an interval for {target} is made for, got {plan.scheme}"
     if target == TARGETS[2]:
         if not_folds(plan) or serial(plan) or groups(plan):
             raise ValueError(

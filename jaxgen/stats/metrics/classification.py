@@ -145,9 +145,9 @@ class Predictions:
                 f"expected the targets that were trained on, {list(shape)}, got {list(y.shape)}; give the data of "
                 "these losses"
             )
-        names: tuple[str, ...] = tuple(data.classes) if isinstance(data, Data) else ()
+        names = list(data.classes) if isinstance(data, Data) else []
         if y.shape[-1] == len(names) == 1:
-            names = (f"not {names[0]}", *names)
+            names = [f"not {names[0]}", *names]
         return cls.from_arrays(y, losses.predictions, losses.test, names, losses.name)
 
     @property
