@@ -205,8 +205,8 @@ class External(Learner):
             )
         except (RuntimeError, OSError) as error:  # a process was killed, or none could be started
             raise RuntimeError(
-                f"expected {jobs} processes to train rows of {self}, got {first_line(error).rstrip('.')}; give it fewer "
-                "jobs, or jobs=1 for this process alone"
+                f"expected {jobs} processes to train rows of {self}, got {first_line(error).rstrip('.')}; give it "
+                "fewer jobs, or jobs=1 for this process alone"
             ) from error
 
     def _jobs(self) -> int:
