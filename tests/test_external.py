@@ -13,6 +13,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
@@ -361,6 +362,24 @@ def test_what_an_estimator_predicts_is_checked(estimator, data, said):
     assert losses.failed.all()
     with pytest.raises(ValueError, match=said):
         _ = losses.g
+
+
+def test_missing_inputs_are_for_estimators_that_take_them():
+    whole = numbers()
+    x = np.where(RANDOM.random(whole.x.shape) < 0.1, np.nan, whole.x)
+    data, plan = datasets.from_arrays(x, whole.y, missing="keep"), resample.leave_out(KEY, 40, 0.25, 3)
+    for estimator in (make_pipeline(SimpleImputer(), LinearRegression()), DecisionTreeRegressor()):
+        learner = learn.External(estimator)
+        losses = jg.assess(KEY, learner, data, plan, keep="predictions")
+        fitted = by_hand(learner, data, plan, lambda e, x, y, w: e.fit(x[w > 0], y[w > 0, 0]))
+        np.testing.assert_array_equal(losses.predictions, fitted)
+    imputed = jg.assess(KEY, learn.Imputed(learn.LeastSquares()), data, plan)
+    pipeline = learn.External(make_pipeline(SimpleImputer(), LinearRegression()))
+    np.testing.assert_allclose(jg.assess(KEY, pipeline, data, plan).g, imputed.g, rtol=1e-8)  # two solutions
+    with pytest.raises(ValueError, match="expected an estimator that accepts missing inputs"):
+        jg.assess(KEY, learn.External(LinearRegression()), data, plan)
+    with pytest.raises(TypeError, match="traced by JAX"):
+        jg.assess(KEY, learn.Imputed(learn.External(LinearRegression())), data, plan)
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ class Run:
     def _on_host(self, advance: Callable[[int], Any]) -> None:
         """Lets the learner train rows on the host, and takes the losses of what they predict."""
         job, (sets, rows) = self.job, self.shape
-        cpu = jax.local_devices(backend="cpu")[0]
+        cpu = _cpu_or(job.here)
         with jax.enable_x64(job.wide), jax.default_device(cpu):
             jax.eval_shape(partial(host_losses, job.learner, job.loss, job.code), self.y[0], self.y[0])
         step = self.chunk or rows
@@ -310,6 +310,14 @@ def host_losses(learner: Learner, loss: Loss, code: str, y: Any, predictions: An
     """Losses [N] of what a row predicted on the host, [N, K]; `code` is the digest of the user's code in both."""
     known = distribution_of(learner, None, y, predictions) if about(loss).distribution else predictions
     return losses_of(loss, y, known)
+
+
+def _cpu_or(device: jax.Device) -> jax.Device:
+    """A CPU, where few numbers are quickest; the device itself where JAX was told to know no CPU."""
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:
+        return device
 
 
 def row_words(key: Key, q: int, r: int) -> np.ndarray:

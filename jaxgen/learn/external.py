@@ -25,6 +25,9 @@ from jaxgen.types.numbers import first_line, require, require_flag, shown
 _ALONE_SECONDS = 1.0
 """So long rows are trained in this process before others are started, which takes about as long."""
 
+_WORTH_SECONDS = 0.2
+"""Rows of a data set that take less are trained in this process, too."""
+
 _ERROR_LETTERS = 120
 """So much of the text of an error is kept for each row."""
 
@@ -71,6 +74,7 @@ class External(Learner):
 
     on_host: ClassVar[bool] = True
     precise: ClassVar[bool] = True
+    accepts_missing: ClassVar[bool] = True  # `check` refuses them for estimators that say that they do not
     failures: ClassVar[tuple[str, ...]] = ("the estimator raised an error while it was fitted or predicted",)
 
     def __post_init__(self) -> None:
@@ -104,11 +108,16 @@ class External(Learner):
         return {name: str(number) for name, number in known.items() if number is not None}
 
     def check(self, data: Data, plan: Plan) -> None:
-        """Refuses a classifier for numbers.
+        """Refuses a classifier for numbers, and missing inputs where nothing in the estimator takes them.
 
         Raises:
-          ValueError: the targets of a classifier are no classes.
+          ValueError: the targets of a classifier are no classes, or inputs are missing.
         """
+        if data.missing and bool(np.isnan(data.x).any()) and not any(map(_takes_missing, _within(self.estimator))):
+            raise ValueError(
+                f"expected an estimator that accepts missing inputs, got {self}; put SimpleImputer before it, as in "
+                "make_pipeline(SimpleImputer(), estimator)"
+            )
         single = data.y.shape[-1] == 1
         zeros_and_ones = bool(((data.y == 0) | (data.y == 1)).all())
         if self.classifies and not (zeros_and_ones and (single or bool((data.y.sum(-1) == 1).all()))):
@@ -160,16 +169,28 @@ class External(Learner):
 
     def _trained(self, words: np.ndarray, w: np.ndarray, given: dict[str, Any]) -> Iterator[Trained]:
         """What came of each row, in their order: here, or from other processes."""
-        jobs, begun, rows = self._jobs(), time.perf_counter(), len(words)
-        first = 0
-        while first < rows:
-            late = self.jobs is not None or time.perf_counter() - begun > _ALONE_SECONDS
-            if jobs > 1 and late and rows - first > 1:
-                break
-            yield trained_row(self.estimator, words[first], w[first], alone=self.jobs == 1, **given)
+        jobs, rows, first = self._jobs(), len(words), 0
+        while first < rows and not (jobs > 1 and self._takes_long(rows - first)):
+            begun = time.perf_counter()
+            trained = trained_row(self.estimator, words[first], w[first], alone=self.jobs == 1, **given)
+            self._clock[0] += time.perf_counter() - begun
+            self._clock[1] += 1
             first += 1
+            yield trained
         if first < rows:
             yield from self._elsewhere(min(jobs, rows - first), words[first:], w[first:], given)
+
+    def _takes_long(self, rows: int) -> bool:
+        """Whether so many rows are worth other processes, by the rows that were trained here before."""
+        if rows == 1 or self.jobs is not None:
+            return rows > 1
+        seconds, trained = self._clock
+        return seconds > _ALONE_SECONDS and rows * seconds > _WORTH_SECONDS * trained
+
+    @cached_property
+    def _clock(self) -> list[float]:
+        """Seconds and number of the rows that were trained in this process, also of other data sets."""
+        return [0.0, 0.0]
 
     def _elsewhere(self, jobs: int, words: np.ndarray, w: np.ndarray, given: dict[str, Any]) -> Iterator[Trained]:
         """What came of each row from processes, which stay for the next rows."""
@@ -184,8 +205,8 @@ class External(Learner):
             )
         except (RuntimeError, OSError) as error:  # a process was killed, or none could be started
             raise RuntimeError(
-                f"expected {jobs} processes to train rows of {self}, got {first_line(error)}; give it fewer jobs, or "
-                "jobs=1 for this process alone"
+                f"expected {jobs} processes to train rows of {self}, got {first_line(error).rstrip('.')}; give it "
+                "fewer jobs, or jobs=1 for this process alone"
             ) from error
 
     def _jobs(self) -> int:
@@ -240,6 +261,12 @@ def _within(estimator: Any) -> Iterator[Any]:
     for value in estimator.get_params(deep=True).values():
         if hasattr(value, "get_params") and not isinstance(value, type):
             yield value
+
+
+def _takes_missing(estimator: Any) -> bool:
+    """Whether an estimator says that it takes NaN, or says nothing of it."""
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    return tags is None or bool(tags().input_tags.allow_nan)
 
 
 def _described(value: Any) -> str:
