@@ -216,7 +216,7 @@ REFUSED = {
         {"name": [f"name {i}" for i in range(N)], "ticket": [f"t{i}" for i in range(N)]},
         {"missing": "keep"},
         r"expected a few levels, got 60 different texts in the 60 rows of column 'name', the first 'name 0' \(also 60 "
-        r"in 'ticket'\); leave an identifier out \(on the command line --drop name\)",
+        r"in 'ticket'\); leave an identifier out \(on the command line --drop name --drop ticket\), join rare levels",
     ),
 }
 

@@ -30,7 +30,7 @@ def in_numbers(frame: pd.DataFrame, target: str, dates: str) -> pd.DataFrame:
     Raises:
       ValueError: there are dates, and "error"; or the target holds dates; or dates that cannot be read.
     """
-    found = [str(name) for name, column in frame.items() if _holds_dates(column)]
+    found = [str(name) for name, column in frame.items() if holds_dates(column)]
     if target in found:
         raise ValueError(
             f"expected numbers or texts, got dates in column {target!r}, the target; convert them to numbers with a "
@@ -48,7 +48,7 @@ def in_numbers(frame: pd.DataFrame, target: str, dates: str) -> pd.DataFrame:
     return frame.assign(**{name: _days(frame[name]) for name in found}) if found else frame
 
 
-def _holds_dates(column: pd.Series) -> bool:
+def holds_dates(column: pd.Series) -> bool:
     """Whether what is known of a column is dates, times or durations."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return False
