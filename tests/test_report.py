@@ -189,7 +189,7 @@ def test_the_better_learner_has_the_larger_area_and_the_smaller_error():
 
 
 def test_learners_that_predict_scores_have_no_log_loss():
-    scores = replace(GOOD, predictions=2 * GOOD.predictions)
+    scores = replace(GOOD, predictions=2 * np.asarray(GOOD.predictions))
     (_, view, areas) = report.views([FLAT, scores], DATA)
     assert view.learners == ["<flat>"]
     assert view.troubles == ["no log loss of learners that do not predict probabilities: good"]

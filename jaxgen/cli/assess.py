@@ -171,7 +171,7 @@ def data_of(options: argparse.Namespace) -> tuple[Data, str, list[str]]:
     source, frame = read_table(file, {})
     with naming(source):
         frame = _without_columns(frame, options)
-        keep = {"impute": "keep"}.get(options.missing, options.missing)
+        keep = "keep" if options.missing == "impute" else options.missing
         try:
             data = datasets.from_frame(frame, options.target, options.task, missing=keep, dates=options.dates)
         except ValueError as trouble:

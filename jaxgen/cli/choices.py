@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+from typing import Any
 
 import pandas as pd
 
@@ -19,8 +20,9 @@ def needed(frame: pd.DataFrame, options: argparse.Namespace) -> list[str]:
     """
     if options.target not in frame.columns:
         return []
-    words, target = [], frame[options.target]
-    inputs = frame.drop(columns=options.target)
+    words: list[list[str]] = []
+    target: Any = frame[options.target]
+    inputs: Any = frame.drop(columns=options.target)
     known = target.dropna()
     whole = pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known)
     if options.task is None and whole and 2 <= known.nunique() <= FEW and (known % 1 == 0).all():
@@ -28,9 +30,10 @@ def needed(frame: pd.DataFrame, options: argparse.Namespace) -> list[str]:
     dates = [name for name in inputs.columns if holds_dates(inputs[name])]
     if dates and options.dates == "error":
         words.append(["--dates", "days"])
-    rest = inputs.drop(columns=dates)
+    rest: Any = inputs.drop(columns=dates)
     many = [str(name) for name in rest.columns if has_many_levels(rest[name])]
     words += [["--drop", name] for name in many]
-    if options.missing == "error" and frame.drop(columns=many).isna().any(axis=None):
+    gaps: Any = frame.drop(columns=many).isna()
+    if options.missing == "error" and gaps.any(axis=None):
         words.append(["--missing", "drop" if target.isna().any() else "impute"])
     return [shlex.join(word) for word in words]

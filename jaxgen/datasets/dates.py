@@ -45,7 +45,8 @@ def in_numbers(frame: pd.DataFrame, target: str, dates: str) -> pd.DataFrame:
         )
     if dates == "drop":
         return frame.drop(columns=found)
-    return frame.assign(**{name: _days(frame[name]) for name in found}) if found else frame
+    columns: Any = frame
+    return frame.assign(**{name: _days(columns[name]) for name in found}) if found else frame
 
 
 def holds_dates(column: pd.Series) -> bool:
@@ -107,7 +108,8 @@ def _read(values: pd.Series, form: str | None, known: pd.Series) -> pd.Series:
 def _odd(texts: pd.Series) -> str:
     """The first text that is no date as most of them are."""
     best = max(_FORMATS, key=lambda form: pd.to_datetime(texts, format=form, errors="coerce", utc=True).notna().sum())
-    return texts[pd.to_datetime(texts, format=best, errors="coerce", utc=True).isna()].iloc[0]
+    odd = pd.to_datetime(texts, format=best, errors="coerce", utc=True).isna()
+    return texts.iloc[int(np.argmax(odd.to_numpy()))]
 
 
 def _refuse(known: pd.Series, what: str) -> Any:

@@ -85,7 +85,7 @@ def from_frame(
     require_one_of("dates", dates, DATES)
     frame = in_numbers(frame.reset_index(drop=True), target, dates)
     if missing == "drop":
-        frame = frame[frame.notna().all(axis=1)].reset_index(drop=True)
+        frame = frame.dropna().reset_index(drop=True)
         if len(frame) < 2:
             raise ValueError(
                 f"expected at least two rows that lack no value, got {len(frame)}; leave out columns that often lack "
@@ -188,7 +188,7 @@ def openml(
 
 def _check_gaps(frame: pd.DataFrame, target: str, missing: str) -> None:
     """Refuses missing values that were not allowed, those of the target, and columns of nothing else."""
-    gaps = frame.isna()
+    gaps: Any = frame.isna()
     lacking = [name for name in frame.columns if gaps[name].any() and (missing == "error" or name == target)]
     if lacking:
         first, row = lacking[0], int(np.argmax(gaps[lacking[0]].to_numpy()))
@@ -209,7 +209,7 @@ def _simplest(column: pd.Series) -> pd.Series:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column
     gaps = column.isna().to_numpy()
-    known = column[~gaps].infer_objects()
+    known: Any = column.dropna().infer_objects()
     if not is_numeric_dtype(known):
         known = _of_single_values(known)
     if is_numeric_dtype(known) and gaps.any():

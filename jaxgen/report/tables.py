@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -172,7 +173,8 @@ def page(losses: Sequence[Losses]) -> str:
 
 def printed_summaries(losses: Sequence[Losses]) -> str:
     """The table of the learners' losses G [R] with as many columns as fit on a line."""
-    table = summaries(losses)[list(_PRINTED)].rename(columns=COLUMNS)
+    table: Any = summaries(losses)[list(_PRINTED)]
+    table = table.rename(columns=COLUMNS)
     return table.to_string(float_format=lambda v: f"{v:.5g}")
 
 
@@ -218,7 +220,7 @@ def printed_comparisons(table: pd.DataFrame, level: float) -> str:
     return shown.to_string(index=False)
 
 
-def verdict(row: pd.Series, level: float) -> str:
+def verdict(row: Any, level: float) -> str:
     """Which learner of a row of `comparison_table` is better, in a sentence."""
     if row["better"]:
         return f"so {row['better']} is better, p {p_in_words(row['adjusted'], sign=True)}"
