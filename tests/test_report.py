@@ -293,7 +293,7 @@ def test_methods_say_what_the_weights_show(name):
     assert re.search(said, methods(report.views([losses("Mean()", 0, make())])))
 
 
-def test_a_file_of_somebody_else_is_not_replaced(tmp_path):
+def test_a_file_of_somebody_else_is_not_replaced(tmp_path, own_messages):
     other = tmp_path / "thesis.html"
     other.write_text("my thesis")
     assert "got " in refused(lambda: report.html([MEAN], other), FileExistsError)
