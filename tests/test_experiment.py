@@ -258,6 +258,7 @@ def test_what_is_not_as_expected_is_one_line_and_leaves_nothing(case, passengers
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_rows_with_gaps_are_dropped_and_counted(passengers, capsys):
     words = [*PASSENGERS[:13], "drop", *PASSENGERS[14:], "--learner", "mean"]
     assert main(words) == 0

@@ -48,6 +48,7 @@ def test_what_is_missing_is_filled_in_as_by_scikit_learn_from_the_training_cases
         np.testing.assert_allclose(losses.predictions[row, :, 0], want, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_indicators_are_those_of_scikit_learn():
     numbers = datasets.from_frame(TABLE.drop(columns="c"), "y", missing="keep")
     losses = assess(KEY, learn.Imputed(learn.LeastSquares(), indicator=True), numbers, PLAN, keep="predictions")

@@ -127,7 +127,7 @@ def test_losses_without_training_predictions_have_no_apparent_loss():
 
 SETS = replace(MEAN, test_mean=np.ones((2, 30)), train_mean=np.ones((2, 30)), failure=np.zeros((2, 30), np.uint8))
 OTHER_PLAN = losses("Mean()", 0, resample.leave_out(jax.random.key(1), 20, 0.25, 30))
-FUNCTIONS = (report.page, report.summaries, report.intervals, report.comparisons)
+FUNCTIONS = (report.page, report.summaries, report.intervals, report.comparisons, report.views)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
