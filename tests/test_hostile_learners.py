@@ -59,7 +59,7 @@ class Shapeless(nn.Module):
 
 
 REFUSED = {
-    "scikit-learn's": (lambda: LinearRegression(), "scikit-learn's LinearRegression; use Losses.from_predictions"),
+    "scikit-learn's": (lambda: LinearRegression(), r"LinearRegression; use learn.External\(LinearRegression\(...\)\)"),
     "a class": (lambda: LeastSquares, r"got the class LeastSquares; write LeastSquares\(\)"),
     "ridge: text": (
         lambda: LeastSquares(ridge="a"),
