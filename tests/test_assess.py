@@ -566,7 +566,7 @@ def test_progress_goes_to_standard_error(capsys, monkeypatch):
     assess(KEY, Average(), problem(), splits(), progress=True)
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert re.search(r"Average\(scale=1.0\): +100%.* 12/12 .* rows", printed.err)
+    assert re.search(r"Average\(scale=1.0\): +100%.* 12/12 .* trainings", printed.err)
     for silent in (False, None):  # None shows it on a terminal only
         assess(KEY, Average(), problem(), splits(), progress=silent)
         assert capsys.readouterr() == ("", "")

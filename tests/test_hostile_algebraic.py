@@ -193,7 +193,7 @@ BAD = {
     "losses as data": (fit(data=FULL), TypeError),
     "NaN in data": (lambda: fit(data=spoiled(x=DATA.x * np.nan))(), ValueError),
     "other cases in y": (lambda: fit(data=spoiled(y=ONES[:5]))(), ValueError),
-    "text as loss": (fit(of="squared"), TypeError),
+    "a misspelt loss": (fit(of="squard"), ValueError),
     "no loss": (fit(of=None), TypeError),
     "loss of one argument": (fit(of=lambda y: y), ValueError),
     "loss that is a number": (fit(of=lambda y, p: jnp.mean((y - p) ** 2)), ValueError),

@@ -59,7 +59,7 @@ class Shapeless(nn.Module):
 
 
 REFUSED = {
-    "scikit-learn's": (lambda: LinearRegression(), r"LinearRegression; use learn.External\(LinearRegression\(...\)\)"),
+    "scikit-learn's": (lambda: LinearRegression(), "scikit-learn's LinearRegression; use learn.External"),
     "a class": (lambda: LeastSquares, r"got the class LeastSquares; write LeastSquares\(\)"),
     "ridge: text": (
         lambda: LeastSquares(ridge="a"),
@@ -254,7 +254,7 @@ REFUSED = {
         lambda: EarlyStopped(QUICK, loss=None),
         r"the loss of EarlyStopped .*, got None; give one of jaxgen.loss",
     ),
-    "validation: text": (lambda: EarlyStopped(QUICK, loss="squared"), "the loss of EarlyStopped .*, got 'squared'"),
+    "validation: text": (lambda: EarlyStopped(QUICK, loss="squard"), "got 'squard'; did you mean 'squared'"),
     "validation: one mean": (
         lambda: EarlyStopped(QUICK, loss=lambda y, p: jnp.mean(jnp.square(y - p))),
         r"that returns \[n\], the loss of every case, got \[\] for n = 5; sum over the outputs only",

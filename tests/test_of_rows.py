@@ -8,7 +8,7 @@ import scipy.stats
 from matplotlib.colors import to_hex
 from sklearn import metrics as peer
 
-from jaxgen import Losses, datasets, plot, resample
+from jaxgen import Losses, datasets, plot, resample, store
 from jaxgen.plot.comparisons import BETTER
 from jaxgen.stats import compare, estimate, interval, metrics
 from jaxgen.stats.metrics import Predictions, roc
@@ -164,6 +164,7 @@ BAD = {
         lambda: compare.non_inferiority(compare.corrected_t(ROWS, metrics.of_rows(STRONG, DATA, roc.auc)), margin=0.1),
         "expected a comparison of errors",
     ),
+    "a file": (lambda: store.save(ROWS, "rows.npz"), "got the AUC of their rows; save the losses themselves"),
     "single cases": (lambda: interval.jackknife_after_leave_out(ROWS), "got the AUC of whole rows; use corrected_t"),
 }
 

@@ -344,7 +344,7 @@ REFUSED = {
         ),
         "one setting for the rule .*, got ridge, intercept; list the learners",
     ),
-    "loss": (lambda: Tuned(LeastSquares(), {"ridge": GRID}, loss="squared"), "the loss of Tuned .*, got 'squared'"),
+    "loss": (lambda: Tuned(LeastSquares(), {"ridge": GRID}, loss="squard"), "got 'squard'; did you mean 'squared'"),
     "cross-entropy": (
         lambda: Tuned(LeastSquares(), {"ridge": GRID}, loss=loss.cross_entropy),
         "targets of zeros and ones for the loss cross_entropy",

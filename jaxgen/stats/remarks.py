@@ -2,7 +2,6 @@
 numbers of this analysis, and a page that says why and what to do.
 """
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -19,6 +18,7 @@ from jaxgen.stats.design import not_folds, one_test_set, repeated, unlike_random
 from jaxgen.stats.rows import span
 from jaxgen.types import Data, Losses, Plan
 from jaxgen.types.numbers import require_kind, require_number, shown
+from jaxgen.types.rendered import table
 from jaxgen.types.result import Result
 
 PAGE = "docs/remarks.md"
@@ -116,14 +116,9 @@ class Remarks:
         return str(self)
 
     def _repr_html_(self) -> str:
-        if not self.remarks:
-            return "<p>no remarks</p>"
-        rows = "".join(
-            f"<tr><td>{remark.severity}</td><td><code>{remark.code}</code></td>"
-            f'<td style="text-align: left">{html.escape(remark.text)}</td></tr>'
-            for remark in self.remarks
-        )
-        return f"<table><tr><th>severity</th><th>code</th><th>remark</th></tr>{rows}</table><p>why: {PAGE}</p>"
+        rows = [(remark.severity, remark.code, remark.text) for remark in self.remarks]
+        said = "Remarks" if rows else "no remarks"
+        return table(said, ["severity", "code", "remark"], rows, [f"why, and what to do: {PAGE}"])
 
 
 def check(

@@ -29,6 +29,10 @@ def save(losses: Losses, path: str | Path) -> Path:
       OSError: it cannot be written.
     """
     require_kind("the losses that assess returns", losses, Losses, "call save(losses, path)")
+    if type(losses) is not Losses:  # a statistic of rows would come back as a loss
+        raise TypeError(
+            f"expected the losses that assess returns, got the {losses.unit} of their rows; save the losses themselves"
+        )
     path = as_path(path)
     if path.suffix != ".npz":
         raise ValueError(f"expected a file name that ends in .npz, got {path.name!r}; call it {path.stem}.npz")
