@@ -189,9 +189,17 @@ def test_a_wrong_file_of_options_is_one_sentence(case, prices, folder, capsys):
     assert message in refused(capsys, ["assess", "--config", "e.toml"])
 
 
+def test_all_choices_that_a_file_asks_for_are_said_at_once(passengers, capsys):
+    words = ["assess", "titanic.csv", "--target", "survived"]
+    message = refused(capsys, words)
+    advice = "--task classification --dates days --drop name --drop ticket --missing impute"
+    assert message.endswith(f". This file asks for several choices, for example {advice}\n")
+    assert main([*words, *advice.split(), *FEW, "--learner", "mean", "--out", "out"]) == 0
+
+
 def test_options_survive_a_file(tmp_path):
     """What is written is read as the same, whatever is in the texts."""
-    texts = {"target": 'a "b" \\ \t ü', "drop": ["x=1", "y\n"], "fraction": 1e-05, "seed": 3, "missing_indicator": True}
+    texts = {"target": 'a "b" \\ \t ü', "drop": ["x=1", "y\n"], "fraction": 1e-05, "missing_indicator": True}
     assert tomllib.loads(configuration.written(texts)) == {name.replace("_", "-"): text for name, text in texts.items()}
 
 
@@ -250,6 +258,7 @@ def test_what_is_not_as_expected_is_one_line_and_leaves_nothing(case, passengers
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_rows_with_gaps_are_dropped_and_counted(passengers, capsys):
     words = [*PASSENGERS[:13], "drop", *PASSENGERS[14:], "--learner", "mean"]
     assert main(words) == 0

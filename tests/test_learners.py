@@ -41,6 +41,7 @@ LEARNERS = [
     learn.Ridge((0.1, 1.0, 10.0)),
     PER_INPUT,
     learn.Mean(),
+    learn.Imputed(learn.LeastSquares()),
     NEIGHBOURS,
     *NETWORKS,
     TUNED,

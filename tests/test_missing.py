@@ -48,6 +48,7 @@ def test_what_is_missing_is_filled_in_as_by_scikit_learn_from_the_training_cases
         np.testing.assert_allclose(losses.predictions[row, :, 0], want, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_indicators_are_those_of_scikit_learn():
     numbers = datasets.from_frame(TABLE.drop(columns="c"), "y", missing="keep")
     losses = assess(KEY, learn.Imputed(learn.LeastSquares(), indicator=True), numbers, PLAN, keep="predictions")
@@ -216,7 +217,7 @@ REFUSED = {
         {"name": [f"name {i}" for i in range(N)], "ticket": [f"t{i}" for i in range(N)]},
         {"missing": "keep"},
         r"expected a few levels, got 60 different texts in the 60 rows of column 'name', the first 'name 0' \(also 60 "
-        r"in 'ticket'\); leave an identifier out \(on the command line --drop name\)",
+        r"in 'ticket'\); leave an identifier out \(on the command line --drop name --drop ticket\), join rare levels",
     ),
 }
 

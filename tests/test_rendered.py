@@ -92,9 +92,8 @@ def test_losses_as_a_frame():
 
 
 def test_losses_of_several_sets_as_a_frame():
-    both = replace(
-        ONE, test_mean=np.stack([ONE.g, OTHER.g]), train_mean=np.ones((2, 10)), failure=np.zeros((2, 10), int)
-    )
+    rows = {"test_mean": np.stack([ONE.g, OTHER.g]), "train_mean": np.ones((2, 10))}
+    both = replace(ONE, **rows, failure=np.zeros((2, 10), np.uint8), values=None, predictions=None)
     frame = both.to_frame()
     assert frame["set"].tolist() == [0] * 10 + [1] * 10
     np.testing.assert_array_equal(frame.loc[frame["set"] == 1, "g"], OTHER.g)

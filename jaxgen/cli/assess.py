@@ -17,6 +17,7 @@ import pandas as pd
 
 from jaxgen import datasets, learn, loss, report, resample, store
 from jaxgen.cli.assess_options import STRATIFIED
+from jaxgen.cli.choices import needed
 from jaxgen.cli.configuration import written
 from jaxgen.cli.numbers import in_numbers
 from jaxgen.cli.results import CONFIG, Results
@@ -40,6 +41,9 @@ SCHEMES: dict[str, Callable[[Key, int, argparse.Namespace, np.ndarray | None], P
     "bootstrap": lambda key, n, a, strata: resample.bootstrap(key, n, resamples=a.resamples),
     "balanced": lambda key, n, a, strata: resample.balanced(key, n, fraction=a.fraction, resamples=a.resamples),
 }
+
+_OF_CLASSES = {"network": "Normalised(base=Descent(objective=Objective('softmax_cross_entropy')))"}
+"""Short names that mean another learner where classes are predicted: one that gives probabilities."""
 
 _BYTES = 24
 """Of each prediction, while they are used."""
@@ -110,7 +114,8 @@ def _prepared(options: argparse.Namespace) -> _Run:
     data, name, notes = data_of(options)
     classes = data.task == "classification"
     texts = options.learner or (("logistic", "mean") if classes else ("linear", "mean"))
-    learners = [_accepting(learn.from_text(text), data, options) for text in texts]
+    of_classes = _OF_CLASSES if classes else {}
+    learners = [_accepting(learn.from_text(of_classes.get(text, text)), data, options) for text in texts]
     if len(set(learners)) < len(learners):
         raise ValueError(f"expected different learners, got {', '.join(map(repr, learners))}; name each once")
     if options.positive is not None and options.positive not in data.classes:
@@ -166,8 +171,14 @@ def data_of(options: argparse.Namespace) -> tuple[Data, str, list[str]]:
     source, frame = read_table(file, {})
     with naming(source):
         frame = _without_columns(frame, options)
-        keep = {"impute": "keep"}.get(options.missing, options.missing)
-        data = datasets.from_frame(frame, options.target, options.task, missing=keep, dates=options.dates)
+        keep = "keep" if options.missing == "impute" else options.missing
+        try:
+            data = datasets.from_frame(frame, options.target, options.task, missing=keep, dates=options.dates)
+        except ValueError as trouble:
+            words = needed(frame, options)
+            if len(words) < 2:
+                raise
+            raise ValueError(f"{trouble}. This file asks for several choices, for example {' '.join(words)}") from None
     notes = []
     if data.n < len(frame):
         notes.append(f"{len(frame) - data.n} of {len(frame)} cases left out, which lack a value")
@@ -264,7 +275,7 @@ def _report(complete: Sequence[Losses], run: _Run, options: argparse.Namespace, 
     """Prints and saves report, tables and figures of learners, each of which may fail without the others."""
     found = report.views(complete, run.data, positive=options.positive)
     with results.sparing("report"):
-        text = "\n\n".join(report.page(view.losses) if view.losses else "\n".join(view.lines()) for view in found)
+        text = "\n\n".join(_text_of(view) for view in found)
         say(text)
         results.write(lambda folder: (folder / "report.txt").write_text(text + "\n", encoding="utf-8"))
     with results.sparing("table"):
@@ -286,6 +297,14 @@ def _report(complete: Sequence[Losses], run: _Run, options: argparse.Namespace, 
         results.write(lambda folder: store.publish_text(folder / "report.html", content))
         if options.html is not None:
             store.publish_text(options.html, content)
+
+
+def _text_of(view: report.View) -> str:
+    """A view as text; what a page says of itself is not said twice."""
+    if not view.losses:
+        return "\n".join(view.lines())
+    page = report.page(view.losses)
+    return "\n".join([page, *(trouble for trouble in view.troubles if trouble not in page)])
 
 
 def page_of(

@@ -96,11 +96,13 @@ def _value(path: Path, name: str, value: Any, action: argparse.Action) -> Any:
             f"{path}: expected {name} to be one of {', '.join(map(str, action.choices))}, got {shown(value)}; choose "
             "one"
         )
+    good_value: Any = value
     if action.type is float:
-        return float(value)
+        return float(good_value)
     if action.dest == "file":
-        beside = path.parent / value
-        return str(beside) if beside.is_file() or "/" in value or "." in value else value
-    if action.dest in _PATHS and value != "-":
-        return (action.type or str)(str(path.parent / value))
-    return value
+        beside = path.parent / good_value
+        return str(beside) if beside.is_file() or "/" in good_value or "." in good_value else good_value
+    if action.dest in _PATHS and good_value != "-":
+        made: Any = action.type or str
+        return made(str(path.parent / good_value))
+    return good_value

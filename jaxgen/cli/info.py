@@ -93,7 +93,7 @@ def _cache() -> dict[str, Any]:
     }
 
 
-def _size(number: float) -> str:
+def _size(number: float | int) -> str:
     """Bytes in a unit that suits them."""
     for unit in ("B", "kB", "MB", "GB"):
         if number < 1000:

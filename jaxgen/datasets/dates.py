@@ -30,7 +30,7 @@ def in_numbers(frame: pd.DataFrame, target: str, dates: str) -> pd.DataFrame:
     Raises:
       ValueError: there are dates, and "error"; or the target holds dates; or dates that cannot be read.
     """
-    found = [str(name) for name, column in frame.items() if _holds_dates(column)]
+    found = [str(name) for name, column in frame.items() if holds_dates(column)]
     if target in found:
         raise ValueError(
             f"expected numbers or texts, got dates in column {target!r}, the target; convert them to numbers with a "
@@ -45,10 +45,11 @@ def in_numbers(frame: pd.DataFrame, target: str, dates: str) -> pd.DataFrame:
         )
     if dates == "drop":
         return frame.drop(columns=found)
-    return frame.assign(**{name: _days(frame[name]) for name in found}) if found else frame
+    columns: Any = frame
+    return frame.assign(**{name: _days(columns[name]) for name in found}) if found else frame
 
 
-def _holds_dates(column: pd.Series) -> bool:
+def holds_dates(column: pd.Series) -> bool:
     """Whether what is known of a column is dates, times or durations."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return False
@@ -107,7 +108,8 @@ def _read(values: pd.Series, form: str | None, known: pd.Series) -> pd.Series:
 def _odd(texts: pd.Series) -> str:
     """The first text that is no date as most of them are."""
     best = max(_FORMATS, key=lambda form: pd.to_datetime(texts, format=form, errors="coerce", utc=True).notna().sum())
-    return texts[pd.to_datetime(texts, format=best, errors="coerce", utc=True).isna()].iloc[0]
+    odd = pd.to_datetime(texts, format=best, errors="coerce", utc=True).isna()
+    return texts.iloc[int(np.argmax(odd.to_numpy()))]
 
 
 def _refuse(known: pd.Series, what: str) -> Any:

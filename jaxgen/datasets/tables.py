@@ -85,7 +85,7 @@ def from_frame(
     require_one_of("dates", dates, DATES)
     frame = in_numbers(frame.reset_index(drop=True), target, dates)
     if missing == "drop":
-        frame = frame[frame.notna().all(axis=1)].reset_index(drop=True)
+        frame = frame.dropna().reset_index(drop=True)
         if len(frame) < 2:
             raise ValueError(
                 f"expected at least two rows that lack no value, got {len(frame)}; leave out columns that often lack "
@@ -188,7 +188,7 @@ def openml(
 
 def _check_gaps(frame: pd.DataFrame, target: str, missing: str) -> None:
     """Refuses missing values that were not allowed, those of the target, and columns of nothing else."""
-    gaps = frame.isna()
+    gaps: Any = frame.isna()
     lacking = [name for name in frame.columns if gaps[name].any() and (missing == "error" or name == target)]
     if lacking:
         first, row = lacking[0], int(np.argmax(gaps[lacking[0]].to_numpy()))
@@ -209,7 +209,7 @@ def _simplest(column: pd.Series) -> pd.Series:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column
     gaps = column.isna().to_numpy()
-    known = column[~gaps].infer_objects()
+    known: Any = column.dropna().infer_objects()
     if not is_numeric_dtype(known):
         known = _of_single_values(known)
     if is_numeric_dtype(known) and gaps.any():
@@ -263,26 +263,28 @@ def _check_no_copy(columns: Mapping[str, pd.Series], labels: pd.Series) -> None:
             refuse_copy(name, str(labels.name))
 
 
+def has_many_levels(column: pd.Series) -> bool:
+    """Whether a column of texts differs in so many rows [N] that it is no category."""
+    known = column.dropna()
+    return not is_numeric_dtype(known) and known.nunique() > min(MOST_LEVELS, max(20, len(known) / 2))
+
+
 def _check_levels(columns: Mapping[str, pd.Series]) -> None:
     """Refuses columns of texts that are no categories: numbers, or identifiers that differ in nearly every row."""
-    many = []
     for name, column in columns.items():
-        if is_numeric_dtype(column):
-            continue
         _check_spoiled(column)
-        known = column.dropna()
-        if not isinstance(column.dtype, pd.CategoricalDtype):
-            _check_no_numbers(known.to_numpy(dtype=object), name)
-        levels = known.nunique()
-        if levels > min(MOST_LEVELS, max(20, len(known) / 2)):
-            many.append((name, levels, known.iloc[0]))
+        if not is_numeric_dtype(column) and not isinstance(column.dtype, pd.CategoricalDtype):
+            _check_no_numbers(column.dropna().to_numpy(dtype=object), name)
+    many = [name for name, column in columns.items() if has_many_levels(column)]
     if many:
-        (name, levels, first), *others = many
-        more = f" (also {listed([f'{number} in {other!r}' for other, number, _ in others])})" if others else ""
+        known = columns[many[0]].dropna()
+        others = [f"{columns[name].nunique()} in {name!r}" for name in many[1:]]
+        drop = " ".join(f"--drop {listed([name])}" for name in many)
         raise ValueError(
-            f"expected a few levels, got {levels} different texts in the {len(columns[name])} rows of column {name!r}, "
-            f"the first '{listed([first])}'{more}; leave an identifier out (on the command line --drop "
-            f"{listed([name])}), join rare levels, or convert numbers that were read as texts"
+            f"expected a few levels, got {known.nunique()} different texts in the {len(columns[many[0]])} rows of "
+            f"column {many[0]!r}, the first "
+            f"'{listed([known.iloc[0]])}'{f' (also {listed(others)})' if others else ''}; leave an identifier out (on "
+            f"the command line {drop}), join rare levels, or convert numbers that were read as texts"
         )
 
 

@@ -139,7 +139,7 @@ def _lead(found: Sequence[View]) -> list[str]:
             words = verdict(view.table.iloc[0], view.comparisons[0].level).removeprefix("so ")
             sentences.append(f"By the {view.title}, {words}.")
         elif len(view.table) > 1:
-            told = int((view.table["better"] != "").sum())
+            told = int(np.sum(view.table["better"].to_numpy() != ""))
             sentences.append(f"By the {view.title}, {told} of {len(view.table)} pairs of learners are told apart.")
     return sentences
 

@@ -61,7 +61,7 @@ def views(losses: Sequence[Losses], data: Data | None = None, *, positive: Any =
     """All views of assessed learners.
 
     Of a classification whose predictions were kept (`assess(..., keep="predictions")`) these are the error rate, the
-    log loss where all learners predict probabilities, and of two classes the area under the ROC curve, over the rows
+    log loss of learners that predict probabilities, and of two classes the area under the ROC curve, over the rows
     by the corrected t on the logit scale; else the one loss that was counted.
 
     Args:
@@ -87,11 +87,13 @@ def views(losses: Sequence[Losses], data: Data | None = None, *, positive: Any =
             continue
         with np.errstate(all="ignore"):
             seen = [one.with_loss(other, data.y) for one in every]
-        if any(one.failed.any() for one in seen):
-            names = ", ".join(one.name for one in seen if one.failed.any())
-            found[-1].troubles.append(f"no {TITLES[other.__name__]}: not all learners predict probabilities ({names})")
-        else:
-            found.append(_of_loss(seen))
+        good = [one for one in seen if not one.failed.any()]
+        names = ", ".join(one.name for one in seen if one.failed.any())
+        lacking = f"no {TITLES[other.__name__]} of learners that do not predict probabilities: {names}"
+        if good:
+            found.append(_of_loss(good))
+        if names:
+            found[-1].troubles.append(lacking)
     if data.y.shape[-1] <= 2:
         found.append(_of_areas(every, data, positive))
     return found

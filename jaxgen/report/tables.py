@@ -1,7 +1,8 @@
 """Tables of what was assessed, also as text."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,6 +35,9 @@ TITLES = {
     "log_score": "log score",
 }
 """What losses are called in print."""
+
+_LONG = 24
+"""Learners with longer names are numbered in the table of pairs."""
 
 _PRINTED = ("mean", "monte_carlo_error", "median", "standard_deviation", "apparent")
 
@@ -164,12 +168,13 @@ def page(losses: Sequence[Losses]) -> str:
         f"{dropped} resamplings left out, in which a training failed"
         for dropped in {one_learner.dropped for one_learner in every} - {0}
     ]
-    return "\n".join([*lines, *_lines("interval", intervals, every), *compared_in_words(every)])
+    return "\n".join([*lines, *_intervals_in_words(every), *compared_in_words(every)])
 
 
 def printed_summaries(losses: Sequence[Losses]) -> str:
     """The table of the learners' losses G [R] with as many columns as fit on a line."""
-    table = summaries(losses)[list(_PRINTED)].rename(columns=COLUMNS)
+    table: Any = summaries(losses)[list(_PRINTED)]
+    table = table.rename(columns=COLUMNS)
     return table.to_string(float_format=lambda v: f"{v:.5g}")
 
 
@@ -187,7 +192,13 @@ def compared_in_words(losses: Sequence[Losses]) -> list[str]:
     head = f"all pairs by the {found[0].method} ({found[0].source}), p-values adjusted by Holm 1979"
     notes = dict.fromkeys(one.note for one in found if one.note)
     about = f"about {found[0].target}"
-    return [head, *printed_comparisons(table, found[0].level).split("\n"), about, *(f"note: {note}" for note in notes)]
+    legend = []
+    if max(len(one.learner) for one in losses) > _LONG:
+        legend = [f"  {number}: {one.learner}" for number, one in enumerate(losses, 1)]
+        short = {one.learner: str(number) for number, one in reversed([*enumerate(losses, 1)])}
+        table = table.replace({name: short for name in ("first", "second", "better")})
+    lines = printed_comparisons(table, found[0].level).split("\n")
+    return [head, *legend, *lines, about, *(f"note: {note}" for note in notes)]
 
 
 def printed_comparisons(table: pd.DataFrame, level: float) -> str:
@@ -209,7 +220,7 @@ def printed_comparisons(table: pd.DataFrame, level: float) -> str:
     return shown.to_string(index=False)
 
 
-def verdict(row: pd.Series, level: float) -> str:
+def verdict(row: Any, level: float) -> str:
     """Which learner of a row of `comparison_table` is better, in a sentence."""
     if row["better"]:
         return f"so {row['better']} is better, p {p_in_words(row['adjusted'], sign=True)}"
@@ -242,9 +253,17 @@ def of_one_set(losses: Sequence[Losses]) -> list[Losses]:
     return each
 
 
-def _lines(what: str, make: Callable[[Sequence[Losses]], Sequence[object]], losses: Sequence[Losses]) -> list[str]:
-    """What can be said of the losses, or why it cannot."""
+def _intervals_in_words(losses: Sequence[Losses]) -> list[str]:
+    """The interval of each learner below the method, which is said once; or why there is none."""
     try:
-        return [str(statement) for statement in make(losses)]
+        found = intervals(losses)
     except ValueError as trouble:
-        return [f"no {what}: {trouble}"]
+        return [f"no interval: {trouble}"]
+    lines, before = [], ("", "")
+    for one in found:
+        method = f"{one.method} ({one.source}), about {one.target}"
+        if (method, one.note) != before:
+            lines += [method, *([f"  note: {one.note}"] if one.note else [])]
+            before = method, one.note
+        lines.append(f"  {one.learner}: {' '.join(one.lines())}")
+    return lines

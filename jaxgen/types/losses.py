@@ -349,7 +349,7 @@ class Losses:
           ModuleNotFoundError: there is no xarray.
         """
         try:
-            import xarray as xr
+            import xarray as xr  # type: ignore[import-not-found]
         except ModuleNotFoundError:
             raise ModuleNotFoundError(
                 "expected the package xarray for to_xarray, got none installed; pip install 'jaxgen[xarray]', or use "
@@ -357,7 +357,7 @@ class Losses:
             ) from None
         lead = ("row",) if self.sets is None else ("set", "row")
         plan = ("row", "case") if self.plan.sets is None else ("set", "row", "case")
-        variables = {name: (lead, mean) for name, mean in self._means().items()}
+        variables: dict[str, Any] = {name: (lead, mean) for name, mean in self._means().items()}
         variables |= {"failed": (lead, self.failed), "train": (plan, self.train), "test": (plan, self.test)}
         if self.values is not None:
             variables["loss"] = ((*lead, "case"), self.values)
