@@ -174,7 +174,7 @@ def test_nothing_is_made_before_all_fits(tmp_path):
         lambda: delve.run(tmp_path / "new", [TASK], [many]),
         lambda: delve.run(tmp_path / "new", [TASK], [MEAN], sizes=[5, 500]),
         lambda: delve.run(tmp_path / "new", [TASK], [MEAN, replace(MEAN)]),
-        lambda: delve.run(tmp_path / "new", [TASK], [MEAN], loss="squared"),
+        lambda: delve.run(tmp_path / "new", [TASK], [MEAN], loss="sqared"),
     ):
         refused(call)
     assert not list(tmp_path.iterdir())

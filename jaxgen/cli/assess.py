@@ -27,6 +27,7 @@ from jaxgen.datasets.files import read_table
 from jaxgen.engine import assess, door
 from jaxgen.report.document import as_html
 from jaxgen.report.figures import drawings
+from jaxgen.stats.remarks import check
 from jaxgen.types import Data, Key, Learner, Loss, Losses, Plan
 from jaxgen.types.identity import named
 from jaxgen.types.keys import MOST_SEED
@@ -275,7 +276,8 @@ def _report(complete: Sequence[Losses], run: _Run, options: argparse.Namespace, 
     """Prints and saves report, tables and figures of learners, each of which may fail without the others."""
     found = report.views(complete, run.data, positive=options.positive)
     with results.sparing("report"):
-        text = "\n\n".join(_text_of(view) for view in found)
+        remarks = [f"{one.severity}: {one.text}" for one in check(*complete, data=run.data)]
+        text = "\n\n".join([_text_of(view) for view in found] + ["\n".join(remarks)] * bool(remarks))
         say(text)
         results.write(lambda folder: (folder / "report.txt").write_text(text + "\n", encoding="utf-8"))
     with results.sparing("table"):

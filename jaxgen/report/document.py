@@ -14,6 +14,7 @@ from jaxgen.report.figures import drawings
 from jaxgen.report.judged import View, views
 from jaxgen.report.tables import COLUMNS, in_a_line, on_one_plan, verdict
 from jaxgen.report.words import methods, references
+from jaxgen.stats.remarks import check
 from jaxgen.store import publish_text, refuse_other_file
 from jaxgen.types import Data, Losses
 from jaxgen.types.numbers import p_in_words, require_kind, shown
@@ -55,7 +56,7 @@ def as_html(
     about: Mapping[str, Any] | None = None,
     command: str = "",
     config: str = "",
-    remarks: Sequence[str] = (),
+    remarks: Sequence[str] | None = None,
 ) -> str:
     """The page that `html` writes, as text.
 
@@ -68,7 +69,7 @@ def as_html(
       seeds: of the splits and of the training.
       about: more lines of the manifest.
       command, config: the command line, and the TOML file, that do the same again.
-      remarks: sentences to heed when the results are read.
+      remarks: sentences to heed when the results are read; None takes those of `jaxgen.check`.
     Returns:
       HTML that holds its figures.
     Raises:
@@ -79,6 +80,8 @@ def as_html(
         raise ValueError(f"expected a title as text, got {shown(title)}; leave it out for the name of the target")
     every = on_one_plan([losses] if isinstance(losses, Losses) else losses)
     found = views(every, data, positive=positive)
+    if remarks is None:
+        remarks = [f"{one.severity}: {one.text}" for one in check(*every, data=data)]
     return _page(every, found, data, title, positive, seeds, dict(about or {}), command, config, remarks)
 
 

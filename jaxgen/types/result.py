@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from jaxgen.types import rendered
 
-_PARTS = {"floor": "standard error of test cases alone"}
+_PARTS = {"floor": "standard error of infinitely many splits"}
 """What parts are called in print, where their name does not say it."""
 
 
