@@ -57,6 +57,42 @@ def test_least_squares_load_no_networks_and_no_figures():
     assert [name for name in ("matplotlib", "flax", "sklearn") if name in modules] == []
 
 
+def test_statistics_alone_load_what_they_use_only():
+    """For people who train elsewhere: no JAX at all, and the libraries of statistics when they are first used."""
+    words = f"from jaxgen import Losses, check, loss; from jaxgen.stats import {', '.join(stats.__all__)}; import sys; "
+    done = subprocess.run(
+        [sys.executable, "-c", words + "print(*sys.modules)"], capture_output=True, text=True, timeout=100
+    )
+    modules = set(done.stdout.split())
+    assert done.returncode == 0, done.stderr
+    assert {f"jaxgen.stats.{name}" for name in stats.__all__} <= modules
+    heavy = {"jax", "scipy.stats", "scipy.optimize", "scipy.special", "sklearn.metrics", "matplotlib", "pandas.core"}
+    assert sorted(heavy & modules) == []
+
+
+def test_statistics_alone_need_no_jax():
+    """From predictions of any tool to an interval and a test, in a process in which JAX cannot be loaded."""
+    words = """
+import sys
+sys.modules["jax"] = None
+import numpy as np
+from jaxgen import Losses, loss
+from jaxgen.stats import compare, interval
+random = np.random.default_rng(0)
+y, fold = random.normal(size=40), np.arange(40) % 10
+test = (fold == np.arange(10)[:, None]).astype(int)
+labels = {"repeat": np.zeros(10, int), "fold": np.arange(10)}
+one, other = (
+    Losses.from_predictions(y, random.normal(size=40), 1 - test, test, loss.squared, name, labels=labels)
+    for name in ("one", "other")
+)
+print(interval.recommend(one), compare.recommend(one, other), one.to_frame(), interval.recommend(one).to_frame())
+"""
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert "p = " in done.stdout
+
+
 def test_all_names_are_found_when_they_are_used():
     for package in (algebraic, cli, datasets, delve, learn, resample, stats):
         for name in getattr(package, "__all__", ()):

@@ -8,7 +8,7 @@ rows belong to, and the group or the time of a case.
 from dataclasses import replace
 
 import numpy as np
-import scipy.stats
+import scipy
 from jaxtyping import Float, Int, UInt8, UInt64
 
 from jaxgen.types import Losses, Plan

@@ -8,8 +8,7 @@ learners if the plan leaves out the same share, so that n grows as the square of
 from typing import Any
 
 import numpy as np
-import scipy.optimize
-import scipy.stats
+import scipy
 from jaxtyping import Float
 
 from jaxgen.stats import compare, interval

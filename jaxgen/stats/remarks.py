@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from jaxgen.stats import advice, methods
 from jaxgen.stats.checks import as_numbers, require_losses
@@ -17,6 +16,7 @@ from jaxgen.stats.design import groups as groups_of
 from jaxgen.stats.design import not_folds, one_test_set, repeated, unlike_random
 from jaxgen.stats.rows import span
 from jaxgen.types import Data, Losses, Plan
+from jaxgen.types.late import pandas as pd
 from jaxgen.types.numbers import require_kind, require_number, shown
 from jaxgen.types.rendered import table
 from jaxgen.types.result import Result
@@ -104,7 +104,7 @@ class Remarks:
     def __len__(self) -> int:
         return len(self.remarks)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per remark."""
         rows = [(*remark, remark.page) for remark in self.remarks]
         return pd.DataFrame(rows, columns=["code", "severity", "text", "page"])

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.special
-import scipy.stats
+import scipy
 from jaxtyping import Bool, Float
 
 from jaxgen.stats.checks import require_alternative, require_level

@@ -327,7 +327,7 @@ class Losses:
           and training cases, NaN where there are none; the labels of the plan, such as repeat and fold; failed; and
           reason, why it failed, empty if it did not.
         """
-        import pandas as pd
+        from jaxgen.types.late import pandas as pd
 
         sets, rows = self.sets or 1, self.resamples
         shape = (sets, rows)

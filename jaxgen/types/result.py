@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 from jaxgen.types import rendered
+from jaxgen.types.late import pandas as pd
 
 _PARTS = {"floor": "standard error of infinitely many splits"}
 """What parts are called in print, where their name does not say it."""
@@ -34,7 +34,7 @@ class Finding:
     unit: str
     note: str = ""
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """The numbers as a table."""
         raise TypeError(f"expected a finding with a table, got {type(self).__name__}; define its to_frame")
 
@@ -85,7 +85,7 @@ class Result(Finding):
     alternative: str = "two-sided"
     parts: Mapping[str, Float[np.ndarray, "*Q"]] = field(default_factory=dict)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per data set."""
         numbers = {name: getattr(self, name) for name in self._numbers()} | dict(self.parts)
         frame = pd.DataFrame({name: np.ravel(value) for name, value in numbers.items()})

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 from jaxgen.stats.checks import require_losses
@@ -13,6 +12,7 @@ from jaxgen.stats.methods import Estimate
 from jaxgen.stats.spread import Spread, dropped, joined, without_spread
 from jaxgen.stats.statistic import direction
 from jaxgen.types import Losses
+from jaxgen.types.late import pandas as pd
 from jaxgen.types.numbers import p_in_words
 from jaxgen.types.result import Result, described
 
@@ -44,7 +44,7 @@ class Comparison(Result):
     symbol: str = "t"
     greater_is_better: bool = False
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per data set."""
         return super().to_frame().assign(first=self.first, second=self.second)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-import scipy.stats
+import scipy
 
 from jaxgen.stats.checks import require_alternative
 from jaxgen.stats.compare.comparison import Comparison, of_test, require_same

@@ -3,8 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.special
-import scipy.stats
+import scipy
 from jaxtyping import Float
 
 from jaxgen.stats.checks import require_draws, require_level

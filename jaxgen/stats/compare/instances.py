@@ -8,7 +8,7 @@ of the test case (b, for common test sets only) and of both (e). Axes: I instanc
 from typing import NamedTuple
 
 import numpy as np
-import scipy.stats
+import scipy
 from jaxtyping import Float
 
 from jaxgen.stats.checks import require_losses

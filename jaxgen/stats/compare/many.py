@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-import scipy.stats
+import scipy
 from jaxtyping import Float
 
 from jaxgen.stats.checks import as_learners, as_numbers, holds_losses, require_level
@@ -21,6 +20,7 @@ from jaxgen.stats.rows import cases_of_row
 from jaxgen.stats.spread import dropped, joined
 from jaxgen.stats.statistic import require_less_is_better
 from jaxgen.types import Losses
+from jaxgen.types.late import pandas as pd
 from jaxgen.types.numbers import require_labels, shown
 from jaxgen.types.result import Finding
 
@@ -70,7 +70,7 @@ class Omnibus(Ranked):
     p_value: float
     uncorrected: float
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per learner, with the numbers of the test in each."""
         frame = pd.DataFrame({"learner": self.learners, "mean": self.means, "rank": self.ranks})
         return frame.assign(
@@ -115,7 +115,7 @@ class RankDifferences(Ranked):
             if end > start and (start == 0 or end > ends[start - 1])
         )
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per pair; the difference is the second rank minus the first."""
         first, second = np.triu_indices(len(self.learners), 1)
         names = np.asarray(self.learners, dtype=object)

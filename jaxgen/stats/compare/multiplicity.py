@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import scipy.stats
+import scipy
 from jaxtyping import Bool, Float, Int
 
 from jaxgen.stats.checks import as_numbers, require_draws, require_level
@@ -20,6 +19,7 @@ from jaxgen.stats.compare.many import Blocks, aligned, cases, named
 from jaxgen.stats.spread import independent, joined
 from jaxgen.stats.statistic import direction
 from jaxgen.types import Losses
+from jaxgen.types.late import pandas as pd
 from jaxgen.types.numbers import first_line, require, require_flag, require_one_of, shown
 from jaxgen.types.result import Finding
 
@@ -76,7 +76,7 @@ class Pairs(Finding):
         """The pairs that differ at the joint level, [*Q, P]: adjusted p-values of at most 1 - level."""
         return self.adjusted <= 1 - self.level + 1e-12
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per pair, and per data set where there are several."""
         numbers = [
             name

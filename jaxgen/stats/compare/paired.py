@@ -3,7 +3,7 @@ neither has seen.
 """
 
 import numpy as np
-import scipy.stats
+import scipy
 from jaxtyping import Float
 
 from jaxgen.stats.checks import require_alternative, require_draws

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-import scipy.stats
+import scipy
 from jaxtyping import Float
 
 from jaxgen.stats import advice, methods

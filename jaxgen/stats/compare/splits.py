@@ -1,7 +1,7 @@
 """Tests of one learner against another on the same resamplings."""
 
 import numpy as np
-import scipy.stats
+import scipy
 from jaxtyping import Float
 
 from jaxgen.stats import methods

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float
 
 from jaxgen.stats.checks import as_numbers, require_finite
 from jaxgen.stats.interval import clopper_pearson
+from jaxgen.types.late import pandas as pd
 from jaxgen.types.numbers import require_kind, shown
 from jaxgen.types.result import Finding, Result
 
@@ -54,7 +54,7 @@ class PredictionIntervals(Finding):
         targets = _targets(y, self.lower.shape)
         return (self.lower <= targets) & (targets <= self.upper)
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per data set, new case and output."""
         numbers = {name: np.ravel(getattr(self, name)) for name in ("prediction", "lower", "upper")}
         words = ("level", "alternative", "guarantee", "method", "learner")
@@ -122,7 +122,7 @@ class PredictionSets(Finding):
         """
         return np.asarray((self.member & _one_hot(y, self.member.shape, self.classes)).any(-1))
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per data set and new case, one column per class: its p-value; and the set in words."""
         flat, held = (a.reshape(-1, len(self.classes)) for a in (self.p_values, self.member))
         frame = pd.DataFrame(_places(self.member.shape[:-1], ("case",)))

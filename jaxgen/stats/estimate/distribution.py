@@ -3,14 +3,13 @@
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import pandas as pd
-import scipy.special
-import scipy.stats
+import scipy
 from jaxtyping import Float
 
 from jaxgen.stats.checks import as_numbers, require_finite, require_level, require_losses
 from jaxgen.stats.design import divisions, not_folds, serial, without_repeats
 from jaxgen.types import Losses, rendered
+from jaxgen.types.late import pandas as pd
 from jaxgen.types.numbers import require_flag, require_number
 
 Rows = Losses | Float[np.ndarray, "*Q R"]
@@ -68,7 +67,7 @@ class Summary:
     resamples: int
     title: str = ""
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per data set and scale ("G", "log(1+G)"), one column per measure."""
         parts = {"G": self.raw, "log(1+G)": self.log1p}
         frames = {
@@ -194,7 +193,7 @@ class BoxCox:
     measures: Measures
     location: Float[np.ndarray, "*Q"]
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per data set."""
         columns = {"lam": self.lam, **asdict(self.measures), "location": self.location}
         return (

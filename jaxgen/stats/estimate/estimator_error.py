@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 from jaxgen.stats.checks import as_numbers, require_finite
 from jaxgen.stats.estimate.learning_curve import one_kind
 from jaxgen.stats.rows import every_case, within
 from jaxgen.types import Losses
+from jaxgen.types.late import pandas as pd
 from jaxgen.types.numbers import require, require_number, require_one_of
 from jaxgen.types.result import Finding, Result, described
 
@@ -93,7 +93,7 @@ class Fractions(Finding):
         """The fraction with the least mean squared error, [*Q]."""
         return np.asarray(self.fractions[self.mean_square_error.argmin(-1)])
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per data set and fraction."""
         numbers = np.atleast_2d(self.mean_square_error), np.atleast_2d(self.monte_carlo_error)
         sets, places = np.indices(numbers[0].shape)

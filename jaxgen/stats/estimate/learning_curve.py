@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
-import scipy.optimize
+import scipy
 from jaxtyping import Float
 
 from jaxgen.stats.checks import as_learners, require_level, require_losses
@@ -14,6 +13,7 @@ from jaxgen.stats.estimate.bootstrap_error import apparent_error
 from jaxgen.stats.rows import every_case, tested
 from jaxgen.stats.spread import Spread, dropped, joined
 from jaxgen.types import Losses, Plan
+from jaxgen.types.late import pandas as pd
 from jaxgen.types.numbers import require_number, require_one_of
 from jaxgen.types.result import Finding, Result, described
 
@@ -176,7 +176,7 @@ class Curve(Finding):
             note,
         )
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per data set and size."""
         numbers = np.atleast_2d(self.error), np.atleast_2d(self.standard_error)
         sets, sizes = np.indices(numbers[0].shape)

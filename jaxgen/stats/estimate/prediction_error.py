@@ -6,7 +6,7 @@ estimates have standard errors at most.
 """
 
 import numpy as np
-import scipy.stats
+import scipy
 from jaxtyping import Float
 
 from jaxgen.stats.checks import require_level, require_losses

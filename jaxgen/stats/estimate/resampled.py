@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import scipy.stats
+import scipy
 from jaxtyping import Bool, Float, Int
 
 from jaxgen.stats.checks import as_numbers, require_draws, require_finite, require_level, require_losses
@@ -21,6 +20,7 @@ from jaxgen.stats.design import require_independent
 from jaxgen.stats.rows import cases_of_row, require_held_out
 from jaxgen.stats.spread import bootstrapped, dropped, joined
 from jaxgen.types import Losses
+from jaxgen.types.late import pandas as pd
 from jaxgen.types.numbers import first_line, require, shown
 from jaxgen.types.result import Result, described
 
@@ -186,7 +186,7 @@ class Mixed(Result):
     deviations: Float[np.ndarray, "*Q R"]
     agree: Bool[np.ndarray, "*Q"]
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row per data set and split."""
         sets, splits = np.indices(np.atleast_2d(self.estimates).shape)
         agree = np.broadcast_to(np.atleast_1d(self.agree)[:, None], sets.shape)

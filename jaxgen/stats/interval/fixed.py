@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.stats
+import scipy
 from jaxtyping import Float
 
 from jaxgen.stats.checks import as_numbers, require_alternative, require_draws, require_level, require_losses

@@ -5,7 +5,7 @@ are in `fixed.py`.
 from dataclasses import replace
 
 import numpy as np
-import scipy.stats
+import scipy
 
 from jaxgen.stats import methods
 from jaxgen.stats.checks import require_alternative, require_level, require_losses

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
-from sklearn.metrics import average_precision_score, precision_recall_curve, roc_curve
 
 from jaxgen.stats.checks import as_numbers, require_losses
 from jaxgen.types import Data, Losses, as_weights
+from jaxgen.types.late import sklearn
 from jaxgen.types.numbers import require_flag, require_kind, require_labels, require_number, require_one_of, shown
 
 Positive = int | np.integer | str | None
@@ -392,7 +392,7 @@ def precision_recall(predictions: Predictions, *, positive: Positive = None) -> 
         predictions.support[..., predictions.number(positive)] == 0, "test cases of the positive class", "give some"
     )
     [(truth, score, weight)] = predictions.one_class(positive)
-    precisions, recalls, thresholds = precision_recall_curve(truth, score, sample_weight=weight)
+    precisions, recalls, thresholds = sklearn.metrics.precision_recall_curve(truth, score, sample_weight=weight)
     return PrecisionRecall(precisions, recalls, np.append(thresholds, np.inf))
 
 
@@ -510,7 +510,7 @@ def counts(predictions: Predictions, positive: Positive) -> list[Counts]:
     )
     rows = []
     for truth, score, weight in predictions.one_class(positive):
-        false, true, threshold = roc_curve(truth, score, sample_weight=weight, drop_intermediate=False)
+        false, true, threshold = sklearn.metrics.roc_curve(truth, score, sample_weight=weight, drop_intermediate=False)
         rows.append(Counts(np.rint(false * weight[~truth].sum()), np.rint(true * weight[truth].sum()), threshold))
     return rows
 
@@ -637,4 +637,8 @@ def _ratio(
 def _average_precision(
     truth: Bool[np.ndarray, " n"], score: Float[np.ndarray, " n"], weight: Float[np.ndarray, " n"]
 ) -> float:
-    return float(average_precision_score(truth, score, sample_weight=weight)) if truth.any() else float("nan")
+    return (
+        float(sklearn.metrics.average_precision_score(truth, score, sample_weight=weight))
+        if truth.any()
+        else float("nan")
+    )

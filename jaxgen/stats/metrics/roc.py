@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
-import scipy.special
-import scipy.stats
+import scipy
 from jaxtyping import Bool, Float, Int
-from scipy.spatial import ConvexHull
 
 from jaxgen.stats.checks import as_numbers, require_level
 from jaxgen.stats.metrics.classification import (
@@ -29,6 +26,7 @@ from jaxgen.stats.metrics.classification import (
     require_undefined,
 )
 from jaxgen.stats.spread import Spread, joined
+from jaxgen.types.late import pandas as pd
 from jaxgen.types.numbers import require, require_number, require_one_of
 from jaxgen.types.result import Finding, Result, described
 
@@ -102,7 +100,7 @@ def curve(predictions: Predictions, *, positive: Positive = None) -> Roc:
     [(wrong, right, threshold)] = counts(predictions, positive)
     # A corner below (1, 0) gives the hull of a straight curve an area, without which there is none.
     with_corner = np.stack([np.append(wrong, wrong[-1]), np.append(right, -1)], axis=-1)
-    vertices = np.sort(ConvexHull(with_corner).vertices)
+    vertices = np.sort(scipy.spatial.ConvexHull(with_corner).vertices)
     return Roc(wrong / wrong[-1], right / right[-1], threshold, vertices[vertices < len(wrong)].astype(np.int64))
 
 
@@ -358,7 +356,7 @@ class DeLong(Finding):
             parts=parts,
         )
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One line per row and classifier: its AUC and standard error, with the test of all."""
         rows = [
             np.ravel(np.broadcast_to(value[..., None], self.auc.shape))

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
-import scipy.stats
+import scipy
 from jaxtyping import Bool, Float, Int
 
 from jaxgen.stats.checks import require_level
+from jaxgen.types.late import pandas as pd
 from jaxgen.types.numbers import require
 from jaxgen.types.result import Finding
 
@@ -63,7 +63,7 @@ class Worths(Finding):
         spread = np.var(self.estimate, ddof=1)
         return float(min(np.mean(np.square(self.monte_carlo)) / spread, 1.0)) if spread > 0 else float("nan")
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row for each case, in the order of the data."""
         numbers = {"case": self.cases, "estimate": self.estimate, "standard_error": self.standard_error}
         parts = {"monte_carlo": self.monte_carlo}
@@ -130,7 +130,7 @@ class Influences(OfPairs):
     case falls, [T, M].
     """
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row for each pair, the trained cases one after the other."""
         trained, tested = np.meshgrid(self.trained, self.tested, indexing="ij")
         numbers = {"trained": trained, "tested": tested, "estimate": self.estimate}

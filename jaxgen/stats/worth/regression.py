@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-import scipy.stats
+import scipy
 from jaxtyping import Float, Int
 
 from jaxgen.stats.checks import require_finite
@@ -14,6 +13,7 @@ from jaxgen.stats.worth.findings import OfPairs
 from jaxgen.stats.worth.lasso import sparse_fits
 from jaxgen.stats.worth.subsets import drawn_subsets, left_out, require_half_samples
 from jaxgen.types import Losses
+from jaxgen.types.late import pandas as pd
 from jaxgen.types.memory import require_memory
 from jaxgen.types.numbers import require, require_number, shown
 
@@ -47,7 +47,7 @@ class Datamodels(OfPairs):
     score_error: Float[np.ndarray, "M"]
     penalty: Float[np.ndarray, "M"]
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row for each tested case."""
         numbers = {"tested": self.tested, "score": self.score, "score_error": self.score_error}
         count = np.sum(self.weights != 0, axis=0)

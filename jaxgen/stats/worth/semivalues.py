@@ -5,7 +5,7 @@ Beta-Shapley).
 from dataclasses import replace
 
 import numpy as np
-import scipy.stats
+import scipy
 from jaxtyping import Float, Int
 
 from jaxgen.stats.checks import require_losses

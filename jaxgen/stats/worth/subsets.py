@@ -5,7 +5,7 @@ measured.
 from typing import NamedTuple
 
 import numpy as np
-import scipy.stats
+import scipy
 from jaxtyping import Float, Int
 
 from jaxgen.stats.checks import require_losses
