@@ -51,7 +51,9 @@ def k_fold(
     if groups is None:
         folds = require("folds", folds, 2, n, "the number of cases")
         _require_room(repeats * folds, n, repeats)
-        fold = _dealt(rng, np.zeros(n, np.int64) if strata is None else numbered("strata", strata, n), folds, repeats)
+        if strata is not None:
+            cases["stratum"] = numbered("strata", strata, n)
+        fold = _dealt(rng, cases.get("stratum", np.zeros(n, np.int64)), folds, repeats)
     else:
         cases["group"] = group = numbered("groups", groups, n)
         folds = require("folds", folds, 2, int(group.max()) + 1, "the number of groups")

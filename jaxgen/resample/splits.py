@@ -98,7 +98,7 @@ def _stratified(
         again = np.setdiff1d(np.arange(resamples), first)
         if not len(again):
             scheme = call("leave_out", text(key), n, fraction=fraction, resamples=resamples, strata=f"<{n} labels>")
-            return Plan(test ^ 1, test, scheme).checked()
+            return Plan(test ^ 1, test, scheme, cases={"stratum": label}).checked()
     raise ValueError(
         f"expected fewer different splits of {n} cases that leave out equal shares of all classes, got {resamples}; "
         "ask for fewer, or leave strata out"

@@ -9,7 +9,7 @@ import numpy as np
 from jaxgen.resample.drawing import call, require_room
 from jaxgen.types import Data, Plan, as_labels
 from jaxgen.types.numbers import first_line, require, shown
-from jaxgen.types.plan import as_counts, found_design
+from jaxgen.types.plan import as_counts, found_design, found_strata
 
 
 def from_splitter(
@@ -57,6 +57,8 @@ def from_splitter(
         raise ValueError(f"expected at least one split, got none from {name}; ask it for some")
     weights = np.stack(train), np.stack(test)
     labels, found = found_design(*weights)
+    if targets is not None and groups is None and np.ndim(targets) == 1:
+        found |= found_strata(weights[1], targets)
     _, given = as_labels(weights[0].shape, None, groups, times)
     words = {"y": y, "groups": groups, "times": times}
     shorter = {what: None if value is None else f"<{n} labels>" for what, value in words.items()}

@@ -61,6 +61,8 @@ def corrected(losses: Losses) -> Estimate:
     """Variance (1/R + n2/n1) S^2 of the mean of R random splits or of (repeated) folds (Nadeau & Bengio 2003; Bouckaert
     & Frank 2004), with R - 1 degrees of freedom.
 
+    Where splits are stratified, the variance of the shares of the classes is added, which S^2 does not see there.
+
     Rows of equal weights count once, with their mean loss: another seed or a repeated division shows nothing of other
     data.
 
@@ -74,11 +76,41 @@ def corrected(losses: Losses) -> Estimate:
     require_rows(losses)
     r, ratio = losses.resamples, (losses.plan.test_sizes / losses.plan.train_sizes).mean(-1)
     plain = independent(losses.g)
-    error = plain.standard_error * np.sqrt(r * (1 / r + ratio))
-    floor = plain.standard_error * np.sqrt(r * ratio)
+    between, stratified = _between_strata(losses)
+    error = np.sqrt(np.square(plain.standard_error) * (1 + r * ratio) + between)
+    floor = np.sqrt(np.square(plain.standard_error) * r * ratio + between)
     note = f"{again} rows repeat the weights of others; the losses of equal rows were averaged" if again else ""
     spread = plain._replace(standard_error=np.asarray(error))
-    return Estimate(spread, joined(note, caution(losses.plan)), {"floor": np.asarray(floor)})
+    return Estimate(spread, joined(note, stratified, caution(losses.plan)), {"floor": np.asarray(floor)})
+
+
+def _between_strata(losses: Losses) -> tuple[Float[np.ndarray, "*Q"] | float, str]:
+    """What the shares of the classes add to the variance of a mean over stratified splits, [*Q], and what to say of it.
+
+    Test sets that hold equal shares of every class do not show in S^2 how these shares vary from one data set to
+    another. With p_k the share of class k among the n cases and m_k the mean loss of its cases where they are tested,
+    the mean loss sum_k p_k m_k has the variance sum_k p_k (m_k - m)^2 / n from the p_k, which are multinomial.
+    """
+    stratum = losses.plan.cases.get("stratum")
+    if stratum is None:
+        return 0.0, ""
+    if losses.values is None:
+        return (
+            0.0,
+            "splits are stratified: how shares of classes vary between data sets is not in the standard error",
+        )
+    weights = losses.plan.test.astype(np.float64)
+    kept = np.where(weights > 0, weights * every_case(losses), 0).sum(-2)
+    of_class = (stratum[:, None] == np.arange(stratum.max() + 1)).astype(np.float64)
+    often = weights.sum(-2) @ of_class
+    mean, share = kept @ of_class / np.maximum(often, 1), of_class.mean(0) * (often > 0)
+    share = share / share.sum(-1, keepdims=True)
+    centre = (share * mean).sum(-1, keepdims=True)
+    between = (share * np.square(mean - centre)).sum(-1) / losses.plan.n
+    return (
+        between,
+        "splits are stratified: what shares of classes add to the variance between data sets was added",
+    )
 
 
 def folds(losses: Losses) -> Estimate:

@@ -13,7 +13,7 @@ from jaxgen.types.checks import check_targets
 from jaxgen.types.estimators import as_targets, fitted_estimators
 from jaxgen.types.identity import named
 from jaxgen.types.numbers import first_line, shown
-from jaxgen.types.plan import Plan, as_counts, as_labels, as_weights, found_design
+from jaxgen.types.plan import Plan, as_counts, as_labels, as_weights, found_design, found_strata
 
 Loss = Callable[[Any, Any], Any]
 """Targets and predictions, [*N, K] each, to losses [*N]; arrays of JAX or, for `Losses.from_predictions`, of NumPy."""
@@ -96,6 +96,9 @@ class Losses:
         targets, predicted = in_rows(targets, predicted, plan)
         check_targets(counted, targets, "y")
         values = _values(counted, targets, predicted)
+        if not plan.cases and np.isin(targets, (0, 1)).all():
+            classes = targets.argmax(-1) if targets.shape[-1] > 1 else targets[:, 0]
+            plan = replace(plan, cases=found_strata(plan.test, classes))
         absent = (np.isnan(predicted).any(axis=-1) & (plan.train > 0)).any(axis=-1)
         test_mean, train_mean = (
             np.sum(np.where(w > 0, w * values, 0), axis=-1) / w.sum(-1) for w in (plan.test, plan.train)

@@ -1,5 +1,6 @@
 """R resampled training sets as weights over the same cases."""
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,7 +29,8 @@ class Plan:
       scheme: text that recreates the plan.
       labels: what a row is within its design (repeat, fold, half, ...), each [R].
       cases: what belongs together among the cases, each [N]: "group", the group that a case is of, and "time", its
-        place in a series. Statistics heed them, since such cases depend on each other.
+        place in a series, since such cases depend on each other; and "stratum", the class of which every test set holds
+        its share. Statistics heed them.
     """
 
     train: UInt8[np.ndarray, "*Q R N"]
@@ -298,6 +300,37 @@ def found_design(
     if rows > 1 and ordered and test.sum(0).max() <= 1 and (train.any(0) & test.any(0)).any():
         return {"fold": np.arange(1, rows + 1)}, {"time": case}
     return {}, {}
+
+
+def found_strata(test: UInt8[np.ndarray, "R N"], classes: Any) -> dict[str, Int[np.ndarray, "N"]]:
+    """The classes [N] of cases as their strata, if test sets [R, N] are stratified by them; else nothing.
+
+    They are if each holds its share of every class, to less than one case, and random test sets would do so for the
+    class nearest to a half in less than 5 % (by the hypergeometric law, as if rows were independent).
+    """
+    label = np.unique(np.asarray(classes), return_inverse=True)[1]
+    rows, n = test.shape
+    number = int(label.max()) + 1
+    if not 2 <= number <= n / 2 or rows < 2:
+        return {}
+    cases, size = np.bincount(label), test.sum(-1, dtype=np.int64)
+    counts = test.astype(np.int64) @ (label[:, None] == np.arange(number)).astype(np.int64)
+    if np.abs(counts - size[:, None] * cases / n).max() >= 1:
+        return {}
+    of_class, drawn = int(cases[np.abs(cases - n / 2).argmin()]), int(np.median(size))
+    expected = drawn * of_class / n
+    near = range(max(math.floor(expected - 1) + 1, 0), min(math.ceil(expected + 1), of_class + 1, drawn + 1))
+    chance = sum(
+        math.exp(_log_choose(of_class, k) + _log_choose(n - of_class, drawn - k) - _log_choose(n, drawn))
+        for k in near
+        if drawn - k <= n - of_class
+    )
+    return {"stratum": label} if chance ** (rows - 1) < 0.05 else {}
+
+
+def _log_choose(n: int, k: int) -> float:
+    """The logarithm of the number of ways to choose k of n."""
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
 def sum_cases(weights: UInt8[np.ndarray, "*Q R N"]) -> Int[np.ndarray, "*Q R"]:
