@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+from scripts import quick
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
 from jaxgen import Losses, resample
@@ -96,3 +97,8 @@ def test_chance_is_not_taken_for_strata():
     assert sum(bool(found_strata(test.astype(np.uint8), LABEL)) for test in tests) <= 1
     assert found_strata(np.eye(N, dtype=np.uint8), LABEL) == {}  # leave-one-out holds no shares
     assert found_strata(PLANS["folds"].test, np.arange(N)) == {}
+
+
+@pytest.mark.slow
+def test_the_script_of_the_coverage_runs():
+    assert "stratified, S^2 alone" in quick("calibration_strata.py")
