@@ -89,7 +89,8 @@ def test_passengers_are_classified_by_error_log_loss_and_area(passengers, folder
     assert tree["results"][2]["intervals"][0]["estimate"] == pytest.approx(np.mean(rows))
     assert tree["data"]["missing"] == gaps
     assert tree["seeds"] == {"seed": 0, "training_seed": 1}
-    assert tree["results"][0]["rows"][losses.learner] == losses.g.tolist()
+    assert (tree["names"], tree["learners"][0]) == (["logistic", "mean"], losses.learner)
+    assert tree["results"][0]["rows"]["logistic"] == losses.g.tolist()
     table = pd.read_csv(folder / "all.csv", keep_default_na=False)
     means = table[(table["number"] == "error rate") & (table["quantity"] == "mean")]
     assert means["value"].astype(float).tolist()[0] == pytest.approx(losses.g.mean())

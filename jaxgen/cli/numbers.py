@@ -53,7 +53,7 @@ class Numbers(NamedTuple):
 
 
 def in_numbers(views: Sequence[View], data: Data, results: Results, seeds: Mapping[str, int]) -> Numbers:
-    """All numbers of the views of a run."""
+    """All numbers of the views of a run; learners by their names, whose code stands in the same order."""
     losses = views[0].losses
     plan = losses[0].plan
     shape = {"cases": data.n, "inputs": data.d, "missing": int(np.isnan(data.x).sum())}
@@ -76,6 +76,7 @@ def in_numbers(views: Sequence[View], data: Data, results: Results, seeds: Mappi
                 "left_out": losses[0].dropped,
             },
             "learners": [one.learner for one in losses],
+            "names": [one.name for one in losses],
             "results": [_of_view(view) for view in views],
             "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
             "seeds": dict(seeds),
