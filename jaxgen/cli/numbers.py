@@ -32,7 +32,7 @@ class Numbers(NamedTuple):
         return "{" + ",\n ".join(parts) + "}\n"
 
     def as_csv(self) -> str:
-        """One number a line, after what it is of."""
+        """One number or word a line, after what it is of; of a list each by its place from 1."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(CSV_BEGIN.split(","))
@@ -42,7 +42,10 @@ class Numbers(NamedTuple):
     def _lines(self) -> Iterator[tuple[Any, ...]]:
         for part in ("data", "plan", "versions", "seeds"):
             for name, value in self.tree[part].items():
-                yield ("", part, "", "", name, json.dumps(value) if isinstance(value, list) else value)
+                if isinstance(value, list):
+                    yield from (("", part, "", "", f"{name} {place}", each) for place, each in enumerate(value, 1))
+                else:
+                    yield ("", part, "", "", name, value)
         for view in self.tree["results"]:
             for kind in ("summaries", "intervals", "comparisons"):
                 for row in view[kind]:

@@ -39,7 +39,7 @@ DEFAULTS = {
     "MLP": {"hidden": "a layer of 20 hidden units", "activation": "tanh as activation"},
     "Logistic": {"ridge": "a ridge of 0"},
     "LeastSquares": {"ridge": "a ridge of 0"},
-    "Normalised": {"how": "columns minus their median, divided by their mean absolute deviation (delve)"},
+    "Normalised": {"how": "columns minus their median, divided by the mean absolute deviation from it (delve)"},
     "Tuned": {"by": "5 folds"},
     "Ensemble": {"members": "10 members"},
     "EarlyStopped": {"folds": "4 folds"},
