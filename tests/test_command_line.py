@@ -95,7 +95,7 @@ def test_by_default_it_compares_a_line_with_the_mean_on_the_diabetes_data(folder
     )
     for part in (
         "12 resamplings, resample.leave_out(jax.random.key(0), 442, fraction=0.1, resamples=12)",
-        "squared loss of Mean() minus that of LeastSquares()",
+        "squared loss of mean minus that of linear",
         "corrected resampled t-test",
     ):
         assert part in printed
@@ -114,7 +114,7 @@ def test_by_default_it_compares_a_line_with_the_mean_on_the_diabetes_data(folder
     assert line.g.mean() < mean.g.mean()
     assert same(line.plan, plan_of(manifest))
     table = pd.read_csv(out / "summary.csv", index_col="learner")
-    assert table.loc["LeastSquares()", "mean"] == pytest.approx(line.g.mean())
+    assert table.loc["linear", "mean"] == pytest.approx(line.g.mean())
     assert (out / "distribution.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -257,7 +257,7 @@ def test_failed_fits_are_counted_explained_and_saved(order, fragile, folder, cap
     assert "the inputs of its training cases are linearly dependent" in printed
     assert "call again with --drop-failed to leave them out" in printed
     assert names(folder / "out") == FILES
-    assert pd.read_csv(folder / "out" / "summary.csv")["learner"].tolist() == ["Mean()"], "the one that went well"
+    assert pd.read_csv(folder / "out" / "summary.csv")["learner"].tolist() == ["mean"], "the one that went well"
     linear, mean = (store.open(folder / "out" / str(order.index(name) + 1)).losses() for name in ("linear", "mean"))
     assert linear.failed.tolist() == [row == 5 for row in range(12)]
     assert not mean.failed.any()
@@ -394,21 +394,46 @@ def test_what_is_not_as_expected_is_one_line_and_leaves_nothing(case, csv, folde
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "COMMAND"),
-        (["assess", "--scheme", "folds"], "invalid choice: 'folds'"),
-        (["assess", "--loss", "log"], "invalid choice: 'log'"),
-        (["assess", "--resamples", "many"], "invalid int value: 'many'"),
-        (["assess", "--resample-all"], "unrecognized arguments: --resample-all"),
+        ([], "expected a command as in jaxgen --help, got another (the following arguments are required: COMMAND)"),
+        (["asess"], "expected COMMAND to be one of assess, delve, report, info, got 'asess'; did you mean 'assess'?"),
+        (["assess", "--scheme", "kfold"], "balanced, got 'kfold'; did you mean 'k-fold'?"),
+        (["assess", "--loss", "sqared"], "expected --loss to be one of squared, absolute, zero_one, cross_entropy, "),
+        (["assess", "--loss", "sqared"], "got 'sqared'; did you mean 'squared'?"),
+        (["assess", "--loss", "xyz"], "got 'xyz'; choose one"),
+        (["assess", "--resamples", "twenty"], "expected --resamples to be a whole number, got 'twenty'; write it in"),
+        (["assess", "--fraction", "a tenth"], "expected --fraction to be a number, got 'a tenth'; write it in digits"),
+        (["assess", "--resampels", "20"], "options of jaxgen assess, got --resampels; did you mean '--resamples'?"),
+        (["assess", "--xyz=3"], "got --xyz; see jaxgen assess --help"),
+        (["assess", "a.csv", "b.csv"], "expected the words of jaxgen assess, got 'b.csv' as well; see"),
+        (["assess", "--target"], "expected a value after --target, got none"),
+        (["delve", "report", "archive", "--hlm"], "options of jaxgen delve report, got --hlm; did you mean '--holm'?"),
     ],
-    ids=["nothing", "scheme", "loss", "number", "option"],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_wrong_command_shows_the_usage(arguments, message, capsys):
+def test_a_wrong_command_is_one_sentence_that_names_what_was_meant(arguments, message, capsys):
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
     trouble = capsys.readouterr().err
-    assert trouble.startswith("usage: jaxgen")
+    assert trouble.startswith("jaxgen: expected ")
+    assert trouble.count("\n") == 1, "no usage"
     assert message in trouble
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--folds", "5"], "expected --folds with --scheme k-fold or nested, got --scheme leave-out, which does not"),
+        (["--scheme", "k-fold", *FEW], "expected --resamples with --scheme leave-out or bootstrap or balanced, got"),
+        (["--scheme", "leave-one-out", "--repeats", "2"], "expected --repeats with --scheme k-fold or nested, got"),
+        (["--scheme", "bootstrap", "--fraction", "0.2"], "expected --fraction with --scheme leave-out or balanced, "),
+        (["--config", "folds.toml"], "expected --folds with --scheme k-fold or nested, got --scheme leave-out"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_options_that_the_scheme_does_not_use_are_refused(words, message, folder, capsys):
+    (folder / "folds.toml").write_text("folds = 5\n")
+    assert message in refused(capsys, ["assess", *words])
 
 
 @pytest.mark.parametrize(("option", "part"), [("--help", "exit codes: 0 done"), ("--version", "")])
@@ -496,7 +521,7 @@ def test_a_learner_that_fails_in_every_row_does_not_lose_the_others(csv, folder,
         assert "12 of 12 trainings of LeastSquares() failed: its loss is not finite" in printed
         assert "call again with --drop-failed" not in printed
         assert names(folder / out) == FILES
-        assert pd.read_csv(folder / out / "summary.csv")["learner"].tolist() == ["Mean()"]
+        assert pd.read_csv(folder / out / "summary.csv")["learner"].tolist() == ["mean"]
 
 
 def test_learners_that_fail_in_different_rows_leave_no_row_to_compare(csv, folder, capsys, monkeypatch):
@@ -546,7 +571,7 @@ def test_results_go_elsewhere_if_the_folder_can_no_longer_be_written(late, csv, 
     assert f"saved in {elsewhere}{os.sep}" in printed
     assert {"1", "2", "manifest.json"} <= set(names(elsewhere))
     assert store.open(elsewhere / "2").losses().learner == "LeastSquares()"
-    assert "Mean() minus" in printed or "minus that of Mean()" in printed
+    assert "mean minus" in printed or "minus that of mean" in printed
 
 
 def test_a_folder_that_vanishes_loses_nothing(csv, folder, capsys, monkeypatch):

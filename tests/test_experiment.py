@@ -89,8 +89,11 @@ def test_passengers_are_classified_by_error_log_loss_and_area(passengers, folder
     assert tree["results"][2]["intervals"][0]["estimate"] == pytest.approx(np.mean(rows))
     assert tree["data"]["missing"] == gaps
     assert tree["seeds"] == {"seed": 0, "training_seed": 1}
-    assert tree["results"][0]["rows"][losses.learner] == losses.g.tolist()
+    assert (tree["names"], tree["learners"][0]) == (["logistic", "mean"], losses.learner)
+    assert tree["results"][0]["rows"]["logistic"] == losses.g.tolist()
     table = pd.read_csv(folder / "all.csv", keep_default_na=False)
+    sizes = table[table["quantity"].str.startswith("training_cases ")]
+    assert sizes["value"].astype(int).tolist() == tree["plan"]["training_cases"], "one a line"
     means = table[(table["number"] == "error rate") & (table["quantity"] == "mean")]
     assert means["value"].astype(float).tolist()[0] == pytest.approx(losses.g.mean())
     assert (folder / "page.html").read_text() == (folder / "out" / "report.html").read_text()
@@ -166,10 +169,32 @@ def test_a_file_of_options_is_relative_to_itself_and_the_command_wins(prices, fo
     assert (folder / "sub" / "all.json").exists()
 
 
+def test_learners_are_called_by_the_word_that_was_typed_and_their_code_is_said_once(prices, folder, capsys):
+    words = [*PRICES, "--learner", "logistic", "--learner", "mean", "--learner", "LeastSquares(ridge=9.0)"]
+    words[words.index("logistic")] = "linear"
+    assert main([*words, "--out", "out"]) == 0
+    text = (folder / "out" / "report.txt").read_text()
+    assert text.startswith("linear: LeastSquares()\nmean: Mean()\n")
+    assert (text.count("LeastSquares()"), text.count("Mean()")) == (1, 1)
+    assert "LeastSquares(ridge=9.0)" in text
+    page = (folder / "out" / "report.html").read_text()
+    assert "We assessed linear (LeastSquares()), mean (Mean()) and LeastSquares(ridge=9.0) on the 30 cases" in page
+    assert '<td class="name">linear</td>' in page
+    stored = store.open(folder / "out" / "1").losses()
+    assert (stored.learner, stored.label) == ("LeastSquares()", ""), "what a run is told apart by"
+    assert main([*words, "--out", "out"]) == 0, "it goes on"
+    assert main(["report", "out", "--html", "again.html"]) == 0
+    assert '<td class="name">linear</td>' in (folder / "again.html").read_text()
+    capsys.readouterr()
+
+
 CONFIGS = {
     "unknown name": ("targt = 'price'", "e.toml: expected the name of an option, got 'targt'; did you mean 'target'?"),
     "unlike any": ("zzzzz = 1", "e.toml: expected the name of an option, got 'zzzzz'; the names are file, target"),
     "no TOML": ("target", "e.toml: expected options in TOML, got what is none"),
+    "a line that is none": ("seed = 1\nseed == 3", "got what is none in line 2: 'seed == 3' (Invalid value (at line 2"),
+    "nearly a choice": ("scheme = 'kfold'", "got 'kfold'; did you mean 'k-fold'?"),
+    "an option of another scheme": ("folds = 5", "expected --folds with --scheme k-fold or nested, got --scheme leave"),
     "text for a number": ("resamples = 'many'", "e.toml: expected resamples to be a whole number, got 'many'; write"),
     "a number for text": ("target = 3", "e.toml: expected target to be text, got 3; write it so"),
     "text for a share": ("fraction = '0.1'", "e.toml: expected fraction to be a number, got '0.1'"),
@@ -238,6 +263,9 @@ REFUSED = {
         [*PRICES, "--csv", "prices.csv"],
         "expected a new file, or one that jaxgen wrote before, got prices.csv, which is another; choose another name",
     ),
+    "a class of numbers": ([*PRICES, "--positive", "yes"], "expected --positive with a classification only, got 'yes'"),
+    "no folder to report": (["report", "nosuch"], "nosuch: expected the folder of a run, got none; check the path"),
+    "a file to report": (["report", "prices.csv"], "prices.csv: expected the folder of a run, got a file; check"),
     "a result without a folder": (
         [*PRICES, "--json", "no/all.json"],
         "expected a place that can be written, got no/all.json, whose folder is not there",

@@ -1,5 +1,6 @@
 """Tables as text and pages: that their numbers are those of `jaxgen.stats`."""
 
+import dataclasses
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -12,8 +13,9 @@ from hostile import STRANGERS, refused
 from sklearn.metrics import roc_auc_score
 from statsmodels.stats.multitest import multipletests
 
-from jaxgen import Data, loss, report, resample
-from jaxgen.report.words import methods
+from jaxgen import Data, learn, loss, report, resample
+from jaxgen.report.document import as_html
+from jaxgen.report.words import DEFAULTS, defaults_in_words, methods
 from jaxgen.stats import compare, estimate, interval
 from jaxgen.types import Losses
 
@@ -212,7 +214,7 @@ def test_the_page_of_three_learners_is_a_table_of_all_pairs():
 class Parsed(HTMLParser):
     """What a page of HTML loads, the texts of its images, and whether every tag is closed."""
 
-    EMPTY: ClassVar[set[str]] = {"meta", "img", "link", "br"}
+    EMPTY: ClassVar[set[str]] = {"meta", "img", "link", "br", "wbr"}
 
     def __init__(self, text):
         super().__init__()
@@ -287,6 +289,56 @@ PLANS = {
 def test_methods_say_what_the_weights_show(name):
     make, said = PLANS[name]
     assert re.search(said, methods(report.views([losses("Mean()", 0, make())])))
+
+
+def test_methods_name_the_defaults_that_the_code_leaves_out():
+    said = defaults_in_words(["Normalised(base=Descent())", "Mean()", "lambda x: x [code 1f0c9a72]", "my net", "f()()"])
+    assert "Descent has 1000 steps, a rate of 0.1 and the squared error as objective" in said
+    assert "MLP has a layer of 20 hidden units and tanh as activation" in said
+    other = defaults_in_words(["Descent(network=MLP(hidden=(5,)), steps=50, optimiser=Optax('adam'))"])
+    assert other == "Descent has the squared error as objective; MLP has tanh as activation"
+    assert defaults_in_words(["Mean()", "LeastSquares(ridge=2.0)"]) == ""
+    assert "Descent has 1000 steps" in methods(report.views([losses("Descent()", 0)]))
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_the_defaults_in_words_are_those_of_the_learners(name):
+    fields = {field.name: field.default for field in dataclasses.fields(getattr(learn, name))}
+    for field, words in DEFAULTS[name].items():
+        value = fields[field][0] if isinstance(fields[field], tuple) else fields[field]
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        assert text in re.split(r"[ ()]", words)
+    if name in ("Descent", "Conjugate"):
+        assert fields["network"] == learn.MLP()
+
+
+def test_a_name_is_broken_after_brackets_and_commas_only():
+    page = as_html([losses("Normalised(base=Logistic(ridge=1.0), how='none')", 0), MEAN])
+    assert '<td class="name">Normalised(<wbr>base=Logistic(<wbr>ridge=1.0),<wbr> how=&#39;none&#39;)</td>' in page
+    assert page.count("95 % interval</th>") == 2
+
+
+def test_equal_areas_have_no_interval_and_their_note_says_nothing_of_tests():
+    areas = report.views([GOOD, classifier("equal", 0.0)], DATA)[-1]
+    assert areas.title == "AUC"
+    assert areas.intervals[1].note == "all values are equal, which is no certainty: no interval can be given"
+    assert areas.table["p_value"].item() < 0.05
+
+
+def test_of_three_classes_there_is_an_area_for_the_positive_one_only():
+    random = np.random.default_rng(0)
+    labels = np.arange(N) % 3
+    targets = np.eye(3)[labels]
+    data = Data(SCORES[:, None], targets, ("x",), "kind", "classification", ("a", "b", "c"))
+    predicted = (random.dirichlet(np.ones(3), size=(20, N)) + 0.5 * targets) / 1.5
+    made = Losses.from_predictions(targets, predicted, SPLITS.train, SPLITS.test, loss.zero_one, "three")
+    made = replace(made, plan=SPLITS)
+    assert "no AUC of 3 classes; name the one to find among them with positive=, or --positive" in (
+        report.views([made], data)[-1].troubles
+    )
+    areas = report.views([made], data, positive="b")[-1]
+    want = [roc_auc_score(labels[test] == 1, predicted[r][test, 1]) for r, test in enumerate(made.test > 0)]
+    assert float(areas.intervals[0].estimate) == pytest.approx(np.mean(want))
 
 
 def test_a_file_of_somebody_else_is_not_replaced(tmp_path, own_messages):

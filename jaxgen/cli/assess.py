@@ -25,6 +25,7 @@ from jaxgen.cli.streams import complain, in_words, print_numbers, say, silent
 from jaxgen.datasets.checks import naming
 from jaxgen.datasets.files import read_table
 from jaxgen.engine import assess, door
+from jaxgen.learn.text import SHORT
 from jaxgen.report.document import as_html
 from jaxgen.report.figures import drawings
 from jaxgen.stats.remarks import check
@@ -60,12 +61,15 @@ LOSSES = {each.__name__: each for each in (loss.squared, loss.absolute, loss.zer
 
 
 class _Run(NamedTuple):
-    """What is to be done: data [N, D], their name, learners, a plan [R, N], the loss, and what is kept of each row."""
+    """What is to be done: data [N, D], their name, learners and their labels, a plan [R, N], the loss, and what is kept
+    of each row.
+    """
 
     name: str
     data: Data
     learners: list[Learner]
     names: list[str]
+    labels: list[str]
     plan: Plan
     loss: Loss
     keep: str
@@ -89,7 +93,7 @@ def _trained_and_reported(run: _Run, options: argparse.Namespace, results: Resul
     """Trains all learners and says what they show; returns the exit code."""
     try:
         _train(run, options, results)
-        losses = list(results.losses.values())
+        losses = [one.labelled(run.labels[number - 1]) for number, one in results.losses.items()]
         complete = _complete(losses, options.drop_failed)
         if complete:
             _report(complete, run, options, results)
@@ -119,6 +123,11 @@ def _prepared(options: argparse.Namespace) -> _Run:
     learners = [_accepting(learn.from_text(of_classes.get(text, text)), data, options) for text in texts]
     if len(set(learners)) < len(learners):
         raise ValueError(f"expected different learners, got {', '.join(map(repr, learners))}; name each once")
+    if options.positive is not None and not classes:
+        raise ValueError(
+            f"expected --positive with a classification only, got {options.positive!r} for a regression; leave it out, "
+            "or say --task classification"
+        )
     if options.positive is not None and options.positive not in data.classes:
         found = ", ".join(data.classes) or "none"
         raise ValueError(
@@ -136,7 +145,12 @@ def _prepared(options: argparse.Namespace) -> _Run:
     for learner in learners:
         door.check(_training_key(options), learner, data, plan, loss_of_case, "cases", None)
         names.append(named(learner))
-    return _Run(name, data, learners, names, plan, loss_of_case, keep, notes)
+    return _Run(name, data, learners, names, labels_of(texts), plan, loss_of_case, keep, notes)
+
+
+def labels_of(texts: Sequence[str]) -> list[str]:
+    """What learners that were given as these texts are called: by their word; empty for those given as code."""
+    return [text.strip() if text.strip() in SHORT else "" for text in texts]
 
 
 def _accepting(learner: Learner, data: Data, options: argparse.Namespace) -> Learner:
@@ -277,7 +291,8 @@ def _report(complete: Sequence[Losses], run: _Run, options: argparse.Namespace, 
     found = report.views(complete, run.data, positive=options.positive)
     with results.sparing("report"):
         remarks = [f"{one.severity}: {one.text}" for one in check(*complete, data=run.data)]
-        text = "\n\n".join([_text_of(view) for view in found] + ["\n".join(remarks)] * bool(remarks))
+        codes = "\n".join(f"{one.label}: {one.learner}" for one in complete if one.label)
+        text = "\n\n".join(filter(None, [codes, *(_text_of(view) for view in found), "\n".join(remarks)]))
         say(text)
         results.write(lambda folder: (folder / "report.txt").write_text(text + "\n", encoding="utf-8"))
     with results.sparing("table"):

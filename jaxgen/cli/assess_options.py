@@ -34,7 +34,6 @@ more, the results go to a temporary one, whose name is printed. `jaxgen report D
 exit codes: 0 done, 1 some trainings or learners failed, or some results could not be saved (all others are), 2 the
 input or the command was not as expected (nothing was trained), 130 stopped by the user, 143 ended by the system"""
 
-SCHEMES = ("leave-out", "k-fold", "nested", "leave-one-out", "bootstrap", "balanced")
 BUNDLED = ("diabetes", "breast_cancer", "wine", "digits")
 LOSSES = ("squared", "absolute", "zero_one", "cross_entropy")
 TASKS = ("regression", "classification")
@@ -44,13 +43,19 @@ HTML_BEGIN = "<!DOCTYPE html><!-- made by jaxgen -->"
 """How files that are written begin; a file that begins otherwise is not replaced."""
 MISSING = ("error", "drop", "impute")
 DATES = ("error", "days", "drop")
-SEVERAL = {"k-fold": (10, 10), "nested": (5, 3)}
-"""Folds and repeats of schemes with folds, where none are given."""
+DRAWN: dict[str, dict[str, Any]] = {
+    "leave-out": {"fraction": 0.1, "resamples": 100},
+    "k-fold": {"folds": 10, "repeats": 10},
+    "nested": {"folds": 5, "repeats": 3},
+    "leave-one-out": {},
+    "bootstrap": {"resamples": 100},
+    "balanced": {"fraction": 0.1, "resamples": 100},
+}
+"""The options by which each scheme draws training sets, and what they are where none are given."""
+SCHEMES = tuple(DRAWN)
 DEFAULTS: dict[str, Any] = {
     "file": "diabetes",
     "scheme": "leave-out",
-    "fraction": 0.1,
-    "resamples": 100,
     "seed": 0,
     "missing": "error",
     "dates": "error",
@@ -202,9 +207,7 @@ def check(options: argparse.Namespace) -> None:
       ValueError: a target or a task of built-in data, or no target of a file, or what the file with the options says.
     """
     filled_in(options, options.parser, DEFAULTS)
-    folds, repeats = SEVERAL.get(options.scheme, (10, 10))
-    options.folds = folds if options.folds is None else options.folds
-    options.repeats = repeats if options.repeats is None else options.repeats
+    _fill_in_draws(options)
     if options.out is not None and os.path.lexists(options.out) and not (options.out / "manifest.json").exists():
         raise FileExistsError(
             f"expected a new folder for the results, or one to go on with, got {options.out}, which holds other "
@@ -230,6 +233,20 @@ def check(options: argparse.Namespace) -> None:
             f"expected --missing-indicator with --missing impute, got --missing {options.missing}; say --missing "
             "impute, or leave --missing-indicator out"
         )
+
+
+def _fill_in_draws(options: argparse.Namespace) -> None:
+    """Fills in the options by which the scheme draws training sets, and refuses those of other schemes."""
+    for name in ("fraction", "resamples", "folds", "repeats"):
+        used = DRAWN[options.scheme]
+        if name in used and getattr(options, name) is None:
+            setattr(options, name, used[name])
+        elif name not in used and getattr(options, name) is not None:
+            takers = " or ".join(scheme for scheme, taken in DRAWN.items() if name in taken)
+            raise ValueError(
+                f"expected --{name} with --scheme {takers}, got --scheme {options.scheme}, which does not use it; "
+                "leave it out, or choose another scheme"
+            )
 
 
 def _check_files(options: argparse.Namespace) -> None:

@@ -3,8 +3,9 @@
 import argparse
 import difflib
 import json
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,12 @@ from jaxgen.types.numbers import printable, shown
 
 _PATHS = ("out", "json", "csv", "html")
 _NOT_HERE = ("help", "config")
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
+    """Advice on a word that is none of those known: the one that is like it, or else what is given."""
+    near = difflib.get_close_matches(word, list(known), 1, 0.5)
+    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 def filled_in(options: argparse.Namespace, parser: argparse.ArgumentParser, defaults: Mapping[str, Any]) -> None:
@@ -44,16 +51,18 @@ def read(path: Path, parser: argparse.ArgumentParser) -> dict[str, Any]:
     try:
         said = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as trouble:
+        words = " ".join(str(trouble).split())
+        at = re.search(r"at line (\d+)", words)
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if at else []
+        line = f" in line {at[1]}: {shown(lines[int(at[1]) - 1])}" if at and int(at[1]) <= len(lines) else ""
         raise ValueError(
-            f"{path}: expected options in TOML, got what is none ({' '.join(str(trouble).split())}); write for example "
-            'target = "price"'
+            f'{path}: expected options in TOML, got what is none{line} ({words}); write for example target = "price"'
         ) from None
     actions = {action.dest.replace("_", "-"): action for action in parser._actions if action.dest not in _NOT_HERE}
     options = {}
     for name, value in said.items():
         if name.replace("_", "-") not in actions:
-            near = difflib.get_close_matches(name.replace("_", "-"), actions, 1, 0.5)
-            advice = f"did you mean {near[0]!r}?" if near else f"the names are {', '.join(actions)}"
+            advice = did_you_mean(name.replace("_", "-"), actions, f"the names are {', '.join(actions)}")
             raise ValueError(f"{path}: expected the name of an option, got {shown(name)}; {advice}")
         action = actions[name.replace("_", "-")]
         options[action.dest] = _value(path, name, value, action)
@@ -93,8 +102,8 @@ def _value(path: Path, name: str, value: Any, action: argparse.Action) -> Any:
         raise ValueError(f"{path}: expected {name} to be {wanted}, got {shown(value)}; write it so")
     if action.choices is not None and value not in action.choices:
         raise ValueError(
-            f"{path}: expected {name} to be one of {', '.join(map(str, action.choices))}, got {shown(value)}; choose "
-            "one"
+            f"{path}: expected {name} to be one of {', '.join(map(str, action.choices))}, got {shown(value)}; "
+            f"{did_you_mean(str(value), map(str, action.choices), 'choose one')}"
         )
     good_value: Any = value
     if action.type is float:

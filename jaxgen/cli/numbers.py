@@ -32,7 +32,7 @@ class Numbers(NamedTuple):
         return "{" + ",\n ".join(parts) + "}\n"
 
     def as_csv(self) -> str:
-        """One number a line, after what it is of."""
+        """One number or word a line, after what it is of; of a list each by its place from 1."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(CSV_BEGIN.split(","))
@@ -42,7 +42,10 @@ class Numbers(NamedTuple):
     def _lines(self) -> Iterator[tuple[Any, ...]]:
         for part in ("data", "plan", "versions", "seeds"):
             for name, value in self.tree[part].items():
-                yield ("", part, "", "", name, json.dumps(value) if isinstance(value, list) else value)
+                if isinstance(value, list):
+                    yield from (("", part, "", "", f"{name} {place}", each) for place, each in enumerate(value, 1))
+                else:
+                    yield ("", part, "", "", name, value)
         for view in self.tree["results"]:
             for kind in ("summaries", "intervals", "comparisons"):
                 for row in view[kind]:
@@ -53,7 +56,7 @@ class Numbers(NamedTuple):
 
 
 def in_numbers(views: Sequence[View], data: Data, results: Results, seeds: Mapping[str, int]) -> Numbers:
-    """All numbers of the views of a run."""
+    """All numbers of the views of a run; learners by their names, whose code stands in the same order."""
     losses = views[0].losses
     plan = losses[0].plan
     shape = {"cases": data.n, "inputs": data.d, "missing": int(np.isnan(data.x).sum())}
@@ -76,6 +79,7 @@ def in_numbers(views: Sequence[View], data: Data, results: Results, seeds: Mappi
                 "left_out": losses[0].dropped,
             },
             "learners": [one.learner for one in losses],
+            "names": [one.name for one in losses],
             "results": [_of_view(view) for view in views],
             "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
             "seeds": dict(seeds),

@@ -1,15 +1,19 @@
 """The command line: `jaxgen assess`, `jaxgen delve`, `jaxgen report` and `jaxgen info`."""
 
 import argparse
+import re
 import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
+from typing import Any, NoReturn
 
 from jaxgen.cli import assess_options, delve_options, info_options, report_options
+from jaxgen.cli.configuration import did_you_mean
 from jaxgen.cli.streams import complain, in_words, safe_streams
+from jaxgen.types.numbers import shown
 
 _EPILOG = """exit codes: 0 done, 1 some trainings failed or something could not be saved (the rest is), 2 the input
 or the command was not as expected, 130 stopped by the user, 143 ended by the system; `jaxgen COMMAND
@@ -39,8 +43,59 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that says in one sentence what is wrong with a command, without its usage; so do those of its
+    commands.
+    """
+
+    def error(self, message: str) -> NoReturn:
+        lacking = re.fullmatch(r"argument (.+): expected one argument", message)
+        if lacking:
+            message = f"expected a value after {lacking[1]}, got none; write it behind the option"
+        elif " got " not in message:
+            message = f"expected a command as in {self.prog} --help, got another ({message}); look there"
+        complain(message)
+        raise SystemExit(2)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """What is parsed; each command refuses by itself what it does not know."""
+        found, rest = super().parse_known_args(args, namespace)
+        if not rest:
+            return found, rest
+        options = [name for action in self._actions for name in action.option_strings]
+        word = next((word for word in rest if word.startswith("-")), rest[0])
+        name = word.split("=")[0]
+        if not word.startswith("-"):
+            self.error(f"expected the words of {self.prog}, got {shown(word)} as well; see {self.prog} --help")
+        self.error(
+            f"expected options of {self.prog}, got {name}; {did_you_mean(name, options, f'see {self.prog} --help')}"
+        )
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            name = "/".join(action.option_strings) or action.metavar or action.dest
+            choices = [str(choice) for choice in action.choices]
+            raise argparse.ArgumentError(
+                None,
+                f"expected {name} to be one of {', '.join(choices)}, got {shown(value)}; "
+                f"{did_you_mean(str(value), choices, 'choose one')}",
+            )
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        wanted = {int: "a whole number", float: "a number"}.get(action.type)  # type: ignore[arg-type]
+        if wanted is None:
+            return super()._get_value(action, arg_string)
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError:
+            name = "/".join(action.option_strings) or action.metavar or action.dest
+            raise argparse.ArgumentError(
+                None, f"expected {name} to be {wanted}, got {shown(arg_string)}; write it in digits"
+            ) from None
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="jaxgen",
         description="How well does a learning method generalize, and which of two is better?",
         epilog=_EPILOG,

@@ -12,10 +12,16 @@ from jaxgen.cli.assess_options import defaults_with as assess_defaults
 from jaxgen.cli.results import CONFIG
 from jaxgen.cli.streams import say
 from jaxgen.types import Losses
+from jaxgen.types.numbers import printable
 
 
 def do_report(options: argparse.Namespace) -> int:
     """Prints how far every run in a folder is; returns the exit code."""
+    if not options.folder.is_dir():
+        found = "a file" if options.folder.exists() else "none"
+        raise FileNotFoundError(
+            f"{printable(str(options.folder))}: expected the folder of a run, got {found}; check the path"
+        )
     folders = _folders(options.folder)
     for folder in folders:
         say("\n".join(_lines(store.open(folder))))
@@ -29,7 +35,7 @@ def _write_page(folder: Path, runs: Sequence[Path], path: Path) -> None:
     """Writes the report of the runs in a folder as a page, with the data where they are what they were."""
     import matplotlib
 
-    from jaxgen.cli.assess import data_of, page_of
+    from jaxgen.cli.assess import data_of, labels_of, page_of
 
     matplotlib.use("Agg")
     losses = [store.open(run).losses() for run in runs]
@@ -39,10 +45,13 @@ def _write_page(folder: Path, runs: Sequence[Path], path: Path) -> None:
             f"expected learners with the same resamplings done for a page, got {[one.resamples for one in losses]}; "
             "wait for the rest, or name the folder of one of them"
         )
+    config = folder / CONFIG
+    options = assess_defaults(config) if config.is_file() else None
+    labels = dict(enumerate(labels_of((options and options.learner) or ()), 1))
+    losses = [one.labelled(labels.get(_number(run), "")) for one, run in zip(losses, runs, strict=True)]
     losses = [one.without_failed(*losses) if any(each.failed.any() for each in losses) else one for one in losses]
-    config, options, data = folder / CONFIG, None, None
-    if config.is_file():
-        options = assess_defaults(config)
+    data = None
+    if options is not None:
         with suppress(OSError, ValueError):
             data = data_of(options)[0]
     kept = _sha_of_data(folder)
@@ -55,6 +64,11 @@ def _write_page(folder: Path, runs: Sequence[Path], path: Path) -> None:
     positive = None if options is None else options.positive
     name = folder.resolve().name if options is None else Path(options.file).stem
     store.publish_text(path, page_of(losses, data, name, positive, seed, text))
+
+
+def _number(run: Path) -> int:
+    """The number of a learner, by which its folder is called; 0 for another folder."""
+    return int(run.name) if run.name.isdecimal() else 0
 
 
 def _sha_of_data(folder: Path) -> str | None:

@@ -1,6 +1,7 @@
 """Learners from text: what the command line and stored runs say."""
 
 import ast
+import difflib
 import inspect
 from typing import Any, NoReturn
 
@@ -23,7 +24,7 @@ from jaxgen.learn.wrap.tuned import Tuned
 from jaxgen.types import Learner
 from jaxgen.types.numbers import shown
 
-_SHORT = {
+SHORT = {
     "linear": "LeastSquares()",
     "mean": "Mean()",
     "logistic": "Normalised(base=Logistic(ridge=1.0))",
@@ -57,14 +58,28 @@ def from_text(text: str) -> Learner:
     if not isinstance(text, str):
         raise TypeError(f"expected a learner as text, got {shown(text)}; write for example 'LeastSquares(ridge=1.0)'")
     try:
-        tree = _parsed(_SHORT.get(text.strip(), text).strip())
+        tree = _parsed(SHORT.get(text.strip(), text).strip())
         if _class_of(tree) in _LEARNERS:
             return _made(text, tree)
     except (RecursionError, MemoryError):  # what Python's parser raises, by version
         raise ValueError(
-            f"expected a learner in plain words, got {shown(text)}, which is nested too deeply; write it in Python"
+            f"expected a learner, got {shown(text)}, which is nested too deeply; write it in Python"
         ) from None
-    known = ", ".join([*_SHORT, *(f"{made.__name__}(...)" for made in _LEARNERS)])
+    if tree is None and any(text.count(one) != text.count(other) for one, other in ("()", "[]", "{}")):
+        raise ValueError(
+            f"expected a learner, got {shown(text)}, whose brackets do not close; write for example "
+            "'LeastSquares(ridge=1.0)'"
+        )
+    names = [*SHORT, *(made.__name__ for made in _LEARNERS)]
+    word = text.strip().partition("(")[0]
+    near = "," not in word and difflib.get_close_matches(word, names, 1)
+    near = near or [name for name in names if name.lower() == word.lower()]
+    if near and near[0] == word and word not in SHORT:  # a class without brackets, or with more behind them
+        raise ValueError(f"expected a learner, got {shown(text)}; write {word}(...), with its arguments or none")
+    if near:
+        meant = near[0] if near[0] in SHORT else f"{near[0]}(...)"
+        raise ValueError(f"expected a learner, got {shown(text)}; did you mean {meant!r}?")
+    known = ", ".join([*SHORT, *(f"{made.__name__}(...)" for made in _LEARNERS)])
     raise ValueError(f"expected a learner ({known}), got {shown(text)}; write for example 'LeastSquares(ridge=1.0)'")
 
 
@@ -132,4 +147,4 @@ def _code(node: ast.expr, most: int = 80) -> str:
 
 
 def _refuse(text: str, trouble: str, advice: str) -> NoReturn:
-    raise ValueError(f"expected a learner in plain words, got {shown(text)}, where {trouble}; {advice}")
+    raise ValueError(f"expected a learner, got {shown(text)}, where {trouble}; {advice}")

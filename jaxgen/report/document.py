@@ -160,6 +160,11 @@ def _of_data(data: Data | None, losses: Losses) -> dict[str, str]:
     return rows | {"resamplings": str(losses.resamples)}
 
 
+def _limits(lower: float, upper: float) -> str:
+    """An interval in print; of two limits that are no numbers there is none."""
+    return "none" if np.isnan(lower) and np.isnan(upper) else f"[{lower:.4g}, {upper:.4g}]"
+
+
 def _section(view: View) -> dict[str, Any]:
     """A view as tables of texts."""
     summaries = None
@@ -174,8 +179,12 @@ def _section(view: View) -> dict[str, Any]:
     if view.intervals:
         ways = list(dict.fromkeys(f"{one.method} ({one.source}), about {one.target}" for one in view.intervals))
         notes = list(dict.fromkeys(one.note for one in view.intervals if one.note))
-        body = [[name, *in_a_line(one).split(", ", 1)] for name, one in zip(view.learners, view.intervals, strict=True)]
-        intervals = {"ways": ways, "notes": notes, "body": body}
+        body = [
+            [name, f"{float(one.estimate):.4g}", _limits(float(one.lower), float(one.upper))]
+            for name, one in zip(view.learners, view.intervals, strict=True)
+        ]
+        level = f"{100 * view.intervals[0].level:.4g} %"
+        intervals = {"ways": ways, "notes": notes, "body": body, "level": level}
     comparisons = None
     if len(view.table):
         level = view.comparisons[0].level
@@ -186,7 +195,7 @@ def _section(view: View) -> dict[str, Any]:
                 row["first"],
                 row["second"],
                 f"{row['difference']:.4g}",
-                "none" if np.isnan(row["lower"]) else f"[{row['lower']:.4g}, {row['upper']:.4g}]",
+                _limits(row["lower"], row["upper"]),
                 p_in_words(row["p_value"]),
                 p_in_words(row["adjusted"]),
                 row["better"] or "not told apart",

@@ -61,13 +61,13 @@ def views(losses: Sequence[Losses], data: Data | None = None, *, positive: Any =
     """All views of assessed learners.
 
     Of a classification whose predictions were kept (`assess(..., keep="predictions")`) these are the error rate, the
-    log loss of learners that predict probabilities, and of two classes the area under the ROC curve, over the rows
-    by the corrected t on the logit scale; else the one loss that was counted.
+    log loss of learners that predict probabilities, and of two classes, or of the positive one against the others, the
+    area under the ROC curve, over the rows by the corrected t on the logit scale; else the one loss that was counted.
 
     Args:
       losses: of one or more learners on one plan and one data set, G [R] each.
       data: what was assessed; needed for other numbers than the loss that was counted.
-      positive: the class that an area under the curve is of; None takes the second of two.
+      positive: the class that an area under the curve is of; None takes the second of two, and none of more.
     Returns:
       At least one view.
     Raises:
@@ -94,8 +94,12 @@ def views(losses: Sequence[Losses], data: Data | None = None, *, positive: Any =
             found.append(_of_loss(good))
         if names:
             found[-1].troubles.append(lacking)
-    if data.y.shape[-1] <= 2:
+    if data.y.shape[-1] <= 2 or positive is not None:
         found.append(_of_areas(every, data, positive))
+    else:
+        found[-1].troubles.append(
+            f"no AUC of {data.y.shape[-1]} classes; name the one to find among them with positive=, or --positive"
+        )
     return found
 
 

@@ -193,9 +193,9 @@ def compared_in_words(losses: Sequence[Losses]) -> list[str]:
     notes = dict.fromkeys(one.note for one in found if one.note)
     about = f"about {found[0].target}"
     legend = []
-    if max(len(one.learner) for one in losses) > _LONG:
-        legend = [f"  {number}: {one.learner}" for number, one in enumerate(losses, 1)]
-        short = {one.learner: str(number) for number, one in reversed([*enumerate(losses, 1)])}
+    if max(len(one.name) for one in losses) > _LONG:
+        legend = [f"  {number}: {one.name}" for number, one in enumerate(losses, 1)]
+        short = {one.name: str(number) for number, one in reversed([*enumerate(losses, 1)])}
         table = table.replace({name: short for name in ("first", "second", "better")})
     lines = printed_comparisons(table, found[0].level).split("\n")
     return [head, *legend, *lines, about, *(f"note: {note}" for note in notes)]

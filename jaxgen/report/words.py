@@ -1,5 +1,6 @@
 """What was done, in sentences fit for the methods section of a paper, with what they cite."""
 
+import ast
 import re
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -32,6 +33,21 @@ REFERENCES = {
 }
 """Works that results name as their source, by what results call them; others are named as results do."""
 
+DEFAULTS = {
+    "Descent": {"steps": "1000 steps", "rate": "a rate of 0.1", "objective": "the squared error as objective"},
+    "Conjugate": {"steps": "1000 steps", "objective": "the squared error as objective"},
+    "MLP": {"hidden": "a layer of 20 hidden units", "activation": "tanh as activation"},
+    "Logistic": {"ridge": "a ridge of 0"},
+    "LeastSquares": {"ridge": "a ridge of 0"},
+    "Normalised": {"how": "columns minus their median, divided by the mean absolute deviation from it (delve)"},
+    "Tuned": {"by": "5 folds"},
+    "Ensemble": {"members": "10 members"},
+    "EarlyStopped": {"folds": "4 folds"},
+}
+"""Of parts of learners the fields that matter to readers, and what they are where the code leaves them out."""
+_NETWORKS = ("Descent", "Conjugate")
+"""Learners with the network `MLP()` where the code names none."""
+
 _MEANINGS = {
     "squared error": "the squared error",
     "absolute error": "the absolute error",
@@ -58,6 +74,9 @@ def methods(views: Sequence[View], data: Data | None = None, seeds: Sequence[int
         predicted = f", predicting {data.target!r} ({kind})"
     learners = _listed([f"{one.label} ({one.learner})" if one.label else one.learner for one in losses])
     sentences = [f"We assessed {learners} on {subject}{predicted}."]
+    left_out = defaults_in_words([one.learner for one in losses])
+    if left_out:
+        sentences.append(f"Where the code of a learner does not say otherwise, {left_out}.")
     if data is not None and data.missing:
         sentences.append(
             f"{int(np.isnan(data.x).any(-1).sum())} cases lacked inputs, which were filled in anew for every training "
@@ -73,6 +92,28 @@ def methods(views: Sequence[View], data: Data | None = None, seeds: Sequence[int
         sentences.append(f"The seed of the splits was {seeds[0]}, that of the training {seeds[-1]}.")
     sentences.append(f"Computations were done with jaxgen {version('jaxgen')} and JAX {version('jax')}.")
     return " ".join(sentences)
+
+
+def defaults_in_words(codes: Sequence[str]) -> str:
+    """What the code of learners leaves at its defaults, such as "Descent has 1000 steps"; empty if nothing."""
+    found: dict[str, dict[str, None]] = {}
+    for code in codes:
+        try:
+            tree = ast.parse(code.partition(" [code ")[0], mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # a name of the user's own
+            continue
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            name, given = node.func.id, {word.arg for word in node.keywords}
+            given |= {"rate"} if "optimiser" in given else set()
+            parts = [(name, given)]
+            if name in _NETWORKS and "network" not in given:
+                parts.append(("MLP", set()))
+            for part, said in parts:
+                words = [text for field, text in DEFAULTS.get(part, {}).items() if field not in said]
+                found.setdefault(part, {}).update(dict.fromkeys(words))
+    return "; ".join(f"{name} has {_listed(list(words))}" for name, words in found.items() if words)
 
 
 def references(views: Sequence[View]) -> list[str]:

@@ -97,13 +97,13 @@ class Spread(NamedTuple):
         return np.asarray(statistic), np.asarray(p)
 
 
-def without_spread(spread: Spread) -> str:
-    """What to say of values that are all equal; empty if none are."""
+def without_spread(spread: Spread, what: str = "no interval can be given") -> str:
+    """What to say of values that are all equal, and what cannot be had of them; empty if none are."""
     flat = int(spread.flat.sum())
     if not flat:
         return ""
     where = f" in {flat} of {spread.flat.size} data sets" * spread.flat.ndim
-    return f"all values are equal{where}, which is no certainty: no interval can be given, and no test of a difference"
+    return f"all values are equal{where}, which is no certainty: {what}"
 
 
 def independent(rows: Float[np.ndarray, "*Q R"]) -> Spread:

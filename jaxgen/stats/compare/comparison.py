@@ -173,7 +173,7 @@ def of_spread(
         symbol="z" if np.isinf(spread.df) else "t",
         level=level,
         alternative=alternative,
-        note=joined(note, without_spread(spread)),
+        note=joined(note, without_spread(spread, "no interval can be given, and no test of a difference")),
         parts=parts or {},
     )
 

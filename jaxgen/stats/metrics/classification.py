@@ -221,7 +221,7 @@ class Predictions:
             return int(positive)
         raise ValueError(
             f"expected the positive class to be one of {', '.join(self.classes)} or its number, got "
-            f"{shown(positive)}; name the class that is to be found"
+            f"{shown(positive)}; name the class that is to be found, with positive= or --positive"
         )
 
     def one_class(self, positive: Positive) -> Iterator["Scored"]:
