@@ -1,5 +1,7 @@
 """Figures: that they show what they were given."""
 
+from dataclasses import replace
+
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
@@ -97,6 +99,10 @@ def test_odd_values_are_drawn(g, tmp_path):
 
 
 BAD = {
+    "two losses": (
+        lambda: plot.distribution([FIRST, replace(SECOND, loss="absolute")]),
+        "expected losses in one unit, got squared loss and absolute loss; draw a figure of each",
+    ),
     "nothing": (lambda: plot.distribution().figure, "one or more learners on one data set, got 0 with sets"),
     "several sets": (
         lambda: plot.distribution(FIRST, losses(draws(0, 3, 50))).figure,

@@ -45,8 +45,9 @@ def distribution(
       The two panels; save them with `savefig`. Densities end where the loss does: at 0, and for error rates at 1.
     Raises:
       TypeError: something else than losses, or than axes.
-      ValueError: nothing to draw, several data sets in one, another number of labels, an unknown transform, a level
-        outside (0, 1), failed rows, fewer than 2 resamplings, or values whose logarithm or range is not finite.
+      ValueError: nothing to draw, several data sets in one, different losses, another number of labels, an unknown
+        transform, a level outside (0, 1), failed rows, fewer than 2 resamplings, or values whose logarithm or range is
+        not finite.
     """
     learners, labels = listed(losses, labels, Losses, "losses, as assess gives them", "give what assess returned")
     require_losses(*learners)
@@ -55,6 +56,9 @@ def distribution(
             f"expected the losses of one or more learners on one data set, got {len(learners)} with sets "
             f"{[each.sets for each in learners]}; choose a set with losses[q]"
         )
+    units = list(dict.fromkeys(each.unit for each in learners))
+    if len(units) > 1:
+        raise ValueError(f"expected losses in one unit, got {' and '.join(units)}; draw a figure of each")
     labels = names_of(learners, labels, "losses")
     require_one_of("transform", transform, ("none", "log1p"))
     require_level(level)
