@@ -230,9 +230,12 @@ def test_options_of_statistics_are_given_by_name_in_one_order():
         if isfunction(getattr(module, name)) and getattr(module, name).__module__.startswith(module.__name__)
     }
     assert len(offered) > 80
-    default_loss = {"jaxgen.algebraic.full_fit"}  # positional in assess, and so here
+    by_place = {
+        "jaxgen.algebraic.full_fit",  # the loss, positional in assess, and so here
+        "jaxgen.stats.compare.pairwise",  # the test, which most calls name
+    }
     internal = {name for name in offered if name.rpartition(".")[2].startswith("_")}
-    bad = (name for name, function in offered.items() if name not in default_loss | internal and wrong(function))
+    bad = (name for name, function in offered.items() if name not in by_place | internal and wrong(function))
     none_of(bad, f"expected options by name only, the common ones last as {order}, got:")
 
 

@@ -1,5 +1,6 @@
 """Several learners in one call, the labels that they are called by, and losses by their names."""
 
+import re
 from dataclasses import replace
 
 import jax
@@ -158,3 +159,53 @@ def test_a_misspelt_loss_gets_the_nearest_name(name, message):
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def message_of(call):
+    with pytest.raises(TypeError) as caught:
+        call()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (
+            lambda both: jg.assess(learn.Mean(), NUMBERS, PLAN),
+            "expected a random key first, got Mean(); call assess(jax.random.key(1), learner, data, plan)",
+        ),
+        (lambda both: jg.assess(jax.random.key(1), learn.Mean(), NUMBERS), "missing 1 required .*'plan'"),
+        (lambda both: jg.assess(), "missing 4 required"),
+        (
+            lambda both: compare.recommend(both),
+            "expected the losses of one learner, got a dict of 2; take one, such as losses['line'], and a second one; "
+            "or compare all pairs with compare.pairwise(losses)",
+        ),
+        (lambda both: compare.recommend(both["line"]), "missing 1 required .*'second'"),
+        (
+            lambda both: interval.recommend(both),
+            "expected the losses of one learner, got a dict of 2; take one, such as losses['line']",
+        ),
+        (
+            lambda both: interval.corrected_t(list(both.values())),
+            "expected the losses of one learner, got a list of 2; take one, such as losses[0]",
+        ),
+        (
+            lambda both: interval.recommend({}),
+            "expected losses, as assess and Losses.from_predictions give them, got {}",
+        ),
+    ],
+)
+def test_what_was_forgotten_is_named(call, sentence, own_messages):
+    both = {"line": made(np.ones((12, 24)), PLAN, "a"), "mean": made(np.ones((12, 24)), PLAN, "b")}
+    pattern = sentence if ".*" in sentence else re.escape(sentence)
+    assert re.search(pattern, message_of(lambda: call(both)))
+
+
+def test_all_pairs_are_compared_by_the_test_that_suits_the_plan():
+    random = np.random.default_rng(0)
+    three = {name: made(random.gamma(2.0, size=(12, 24)), PLAN, name) for name in "abc"}
+    found, named_so = compare.pairwise(three), compare.pairwise(three, compare.recommend)
+    assert found.method == named_so.method
+    np.testing.assert_array_equal(found.adjusted, named_so.adjusted)
+    assert "1 pair of 2 learners" in str(compare.pairwise([three["a"], three["b"]]))

@@ -182,7 +182,7 @@ def test_dates_become_days_by_a_stated_choice(kind):
     hour = 1.01 / 24 if kind == "with a time zone" else 1e-12  # summer time begins on the way
     np.testing.assert_allclose(days.x[:, 2], np.arange(N), atol=hour)
     assert datasets.from_frame(table, "y", dates="drop").names == ("a", "b")
-    with pytest.raises(ValueError, match="got dates in column 'd'; convert them .*, or say dates='days' or"):
+    with pytest.raises(ValueError, match="got dates in column 'd'; say dates='days' or dates='drop' .*, or convert"):
         datasets.from_frame(table, "y")
 
 
@@ -217,8 +217,10 @@ REFUSED = {
         {"name": [f"name {i}" for i in range(N)], "ticket": [f"t{i}" for i in range(N)]},
         {"missing": "keep"},
         r"expected a few levels, got 60 different texts in the 60 rows of column 'name', the first 'name 0' \(also 60 "
-        r"in 'ticket'\); leave an identifier out \(on the command line --drop name --drop ticket\), join rare levels",
+        r"in 'ticket'\); leave an identifier out with frame.drop\(columns=\['name', 'ticket'\]\) \(on the command line "
+        r"--drop name --drop ticket\), join rare levels",
     ),
+    "imputation": ({}, {"missing": "impute"}, r"say missing='keep' and train learn.Imputed\(learner\), which fills"),
 }
 
 

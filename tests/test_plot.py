@@ -1,5 +1,7 @@
 """Figures: that they show what they were given."""
 
+from dataclasses import replace
+
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
@@ -80,6 +82,26 @@ def test_learners_are_told_apart_by_colour_and_label():
     assert [text.get_text() for text in named.legends[0].get_texts()] == ["the mean", "a line"]
 
 
+def test_densities_run_out_three_bandwidths_beyond_the_values():
+    """A kernel is exp(-9 / 2) of its height there, 1.1 %, of one value among 50."""
+    far = losses(draws(0) + 100)
+    grid, height = plot.distribution(far)[1].lines[0].get_data()
+    bandwidth = far.g.std(ddof=1) * len(far.g) ** (-1 / 5)  # of Scott's rule
+    assert grid[[0, -1]] == pytest.approx([far.g.min() - 3 * bandwidth, far.g.max() + 3 * bandwidth])
+    assert max(height[0], height[-1]) < 0.012 * height.max()
+
+
+def test_a_density_far_above_the_others_is_cut_and_the_legend_says_so():
+    narrow = losses(FIRST.g.mean() + 0.01 * (FIRST.g - FIRST.g.mean()), "narrow")
+    panels = plot.distribution(narrow, FIRST, SECOND)
+    peaks = [line.get_ydata().max() for line in panels[1].lines[::3]]
+    assert max(peaks[1:]) < panels[1].get_ylim()[1] < peaks[0] / 8
+    said = [text.get_text() for text in panels.figure.legends[0].get_texts()]
+    assert said == [f"narrow (density cut: its peak is {peaks[0]:.3g})", FIRST.learner, SECOND.learner]
+    whole = plot.distribution(FIRST, SECOND)[1]
+    assert whole.get_ylim()[1] > max(line.get_ydata().max() for line in whole.lines[::3])
+
+
 def test_equal_values_have_no_density_but_are_shown():
     _, right = plot.distribution(losses(np.full(5, 2.0))).figure.axes
     assert [line.get_xdata()[0] for line in right.lines] == [2.0, 2.0]
@@ -97,6 +119,10 @@ def test_odd_values_are_drawn(g, tmp_path):
 
 
 BAD = {
+    "two losses": (
+        lambda: plot.distribution([FIRST, replace(SECOND, loss="absolute")]),
+        "expected losses in one unit, got squared loss and absolute loss; draw a figure of each",
+    ),
     "nothing": (lambda: plot.distribution().figure, "one or more learners on one data set, got 0 with sets"),
     "several sets": (
         lambda: plot.distribution(FIRST, losses(draws(0, 3, 50))).figure,

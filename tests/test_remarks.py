@@ -53,6 +53,14 @@ def outlying():
     return losses(SPLITS, values=values)
 
 
+def impossible(loss):
+    """Cross entropies in which case 5 has such a loss in every row, and its training rows do not matter."""
+    values = np.full(SPLITS.train.shape, 0.5)
+    values[:, 5] = loss
+    values[:, 6] = np.where(SPLITS.train[:, 6] > 0, 1000.0, 0.5)
+    return replace(losses(SPLITS, values=values), loss="cross_entropy")
+
+
 def one_test_set():
     test = np.zeros((20, N), int)
     test[:, :10] = 1
@@ -120,6 +128,7 @@ CASES = {
     "dropped-rows": (lambda: [failing([3, 4]).without_failed()], lambda: [failing([]).without_failed()]),
     "one-row": (lambda: [outlying()], lambda: [GOOD]),
     "no-spread": (lambda: [losses(SPLITS, values=np.ones(SPLITS.train.shape))], lambda: [GOOD]),
+    "zero-probability": (lambda: [impossible(40.0)], lambda: [impossible(20.0)]),
     "unstable-comparison": (lambda: [*trained_apart(0.5)], lambda: [*trained_apart(0.0)]),
     "untested-cases": (lambda: [losses(never(5))], lambda: [losses(FOLDS)]),
     "small-training": (lambda: [losses(resample.leave_out(KEY, N, 0.25, 60))], lambda: [GOOD]),
@@ -156,7 +165,7 @@ def test_every_code_is_tried_and_has_its_section():
         (lambda: jg.check(losses(repeated_split(10))), "9 of 10 rows have the training and test cases of another"),
         (lambda: jg.check(losses(resample.leave_out(KEY, N, 0.25, 60))), "rows train on 30 of 40 cases"),
         (lambda: jg.check(outlying()), "row 7 of a has the mean loss"),
-        (lambda: jg.check(losses(never(5))), "1 of 40 cases are tested in none of the 60 rows"),
+        (lambda: jg.check(losses(never(5))), "1 of 40 cases is tested in none of the 60 rows"),
         (lambda: jg.check(GOOD, groups=GROUPS), "with 10 groups of cases that depend on each other"),
         (lambda: jg.check(losses(ONE_SPLIT)), "that of one trained model on 4 cases"),
     ],
@@ -176,6 +185,16 @@ def test_the_number_of_splits_asked_for_is_that_which_gives_the_error_wanted():
     share = (1 / 10) / (1 / 10 + 4 / 36)  # of Nadeau & Bengio's variance
     assert f"{share:.0%} of the variance" in str(jg.check(ten))
     assert "only 10 splits; 81 would make it a tenth" in str(jg.check(ten))  # 1/R = ratio / 9
+
+
+def test_what_was_called_impossible_is_counted_with_its_share_of_the_mean():
+    rows = int(SPLITS.test[:, 5].sum())
+    share = rows * 40.0 / (rows * 40.0 + (60 * 4 - rows) * 0.5)  # every row tests 4 of the 40 cases
+    found = next(remark for remark in jg.check(impossible(40.0)) if remark.code == "zero-probability")
+    assert found.text.startswith("a gave 1 of 40 tested cases a probability of almost 0 for what happened")
+    assert f"in {rows} of 60 rows, which makes {share:.0%} of the mean log loss" in found.text
+    assert "zero-probability" not in jg.check(replace(impossible(40.0), loss="squared")).codes
+    assert "zero-probability" not in jg.check(without_values(impossible(40.0))).codes
 
 
 def test_classes_that_are_missing_are_counted_as_scikit_learn_would():
@@ -208,7 +227,7 @@ def test_nothing_to_remark_is_said():
     none = jg.check(GOOD, OTHER)
     assert isinstance(none, Remarks)
     assert (str(none), len(none), bool(none)) == ("no remarks", 0, False)
-    assert "no remarks" in none._repr_html_()
+    assert none._repr_html_() == "<div>no remarks</div>"
     assert none.to_frame().empty
 
 

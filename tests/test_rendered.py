@@ -11,9 +11,9 @@ import jax
 import numpy as np
 import pytest
 
-from jaxgen import algebraic, delve, loss, resample, stats
+from jaxgen import algebraic, datasets, delve, loss, resample, stats
 from jaxgen.stats import compare, estimate, interval
-from jaxgen.types import Losses, rendered
+from jaxgen.types import Losses, Plan, rendered
 from jaxgen.types.result import Finding
 
 PLAN = resample.k_fold(jax.random.key(0), 20, 5, 2)
@@ -73,6 +73,45 @@ def test_a_table_has_the_numbers_of_the_result():
     assert any("<b>two</b>" in text for text in texts), "as text"
 
 
+def test_losses_are_headed_by_their_label():
+    texts = Tags(ONE.labelled("line")._repr_html_()).texts
+    assert texts[0] == "line"
+    assert "one" in texts, "the learner's code"
+    assert Tags(ONE._repr_html_()).texts[0] == "one"
+
+
+def test_plans_and_data_are_one_line_and_a_small_table():
+    assert repr(PLAN) == f"Plan({PLAN.scheme}: R=10, N=20, labels repeat, fold)"
+    groups = resample.k_fold(jax.random.key(0), 20, 5, groups=np.arange(20) // 2)
+    assert repr(groups).endswith("R=5, N=20, labels repeat, fold, cases by group)")
+    assert repr(Plan(np.ones((3, 2, 4), np.uint8), np.ones((3, 2, 4), np.uint8), "mine")) == "Plan(mine: Q=3, R=2, N=4)"
+    texts = Tags(PLAN._repr_html_()).texts
+    assert texts[0] == PLAN.scheme
+    assert texts[-6:] == ["rows", "10", "cases", "20", "labels of rows", "repeat, fold"]
+    data = datasets.from_arrays(RANDOM.normal(size=(20, 2)), Y, target="<b>", names=["one", "two"])
+    texts = Tags(data._repr_html_()).texts
+    assert texts == ["<b>", "task", "regression", "cases", "20", "inputs", "2: one, two"]
+
+
+def test_a_result_is_one_line_unless_it_is_printed():
+    found = interval.recommend(ONE)
+    assert repr(found) == (
+        f"Result({found.method}, squared loss of one: {found.estimate:.5g} [{found.lower:.5g}, {found.upper:.5g}] "
+        "at 95%)"
+    )
+    assert len(str(found).splitlines()) > 2
+    assert "minus that of one: " in repr(compare.recommend(ONE, OTHER))
+    assert repr(replace(found, lower=np.array(np.nan))).endswith(f": {found.estimate:.5g})")
+    several = replace(found, estimate=np.ones(3), lower=np.zeros(3), upper=np.ones(3))
+    assert repr(several).endswith(": 3 data sets or rows)")
+
+
+def test_degrees_of_freedom_are_counted():
+    found = interval.recommend(ONE)
+    assert "1 degree of freedom" in str(replace(found, df=np.array(1.0)))
+    assert "2 degrees of freedom" in str(replace(found, df=np.array(2.0)))
+
+
 def test_long_tables_are_cut():
     text = rendered.table("many", ["n"], [[n] for n in range(50)])
     assert text.count("<tr>") == 1 + rendered.MOST_ROWS
@@ -129,3 +168,4 @@ def test_every_kind_of_result_has_a_frame():
     kinds = {each for each in below(Finding) if not each.__subclasses__()}
     assert len(kinds) > 10
     assert [each.__name__ for each in kinds if each.to_frame is Finding.to_frame] == []
+    assert {each.__repr__ for each in below(Finding)} == {Finding.__repr__}

@@ -286,6 +286,25 @@ def test_strata_are_even_in_every_class_and_in_all(seed, strata, share):
         assert spread(plan.test[:, strata == label].sum(1)) <= 1
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_strata_may_be_columns_of_zeros_and_ones(classes):
+    """As the targets of a classification are; also the single column of two classes."""
+    labels = np.arange(20) % classes
+    columns = [np.eye(classes)[labels]] + [labels[:, None].astype(float)] * (classes == 2)
+    for given_columns in columns:
+        for draw, size in ((resample.k_fold, {"folds": 4}), (resample.leave_out, {"resamples": 10})):
+            expected, got = (draw(KEY, 20, strata=strata, **size) for strata in (labels, given_columns))
+            assert np.array_equal(got.train, expected.train)
+            assert np.array_equal(got.test, expected.test)
+
+
+@pytest.mark.parametrize("columns", [np.ones((20, 2)), np.zeros((20, 2)), np.full((20, 1), 2.0), np.ones((20, 0))])
+def test_other_columns_are_no_strata(columns):
+    assert "expected strata to be 20 labels, one per case, got shape" in refused(
+        lambda: resample.k_fold(KEY, 20, strata=columns)
+    )
+
+
 @properties
 @given(seed=seeds, strata=st.lists(st.integers(0, 4), min_size=12, max_size=60), share=st.floats(0.2, 0.8))
 def test_splits_leave_out_the_same_share_of_every_class(seed, strata, share):
@@ -620,7 +639,7 @@ BAD = {
         r"strata to be 21 labels, one per case, got shape \[20\]",
     ),
     "strata in columns": (
-        lambda: resample.five_by_two(KEY, 3, strata=np.eye(3)),
+        lambda: resample.five_by_two(KEY, 3, strata=2 * np.eye(3)),
         r"strata to be 3 labels, one per case, got shape \[3, 3\]",
     ),
     "missing stratum": (

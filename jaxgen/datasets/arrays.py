@@ -16,6 +16,16 @@ MISSING = ("error", "drop", "keep")
 """What may be done with missing inputs."""
 
 
+def require_missing(missing: Any) -> None:
+    """ValueError unless it is one of the three; who asks for imputation is told where it is done."""
+    if missing == "impute":
+        raise ValueError(
+            "expected missing to be one of 'error', 'drop', 'keep', got 'impute'; say missing='keep' and train "
+            "learn.Imputed(learner), which fills missing inputs in inside each row"
+        )
+    require_one_of("missing", missing, MISSING)
+
+
 def from_arrays(
     x: Any,
     y: Any,
@@ -51,7 +61,7 @@ def from_arrays(
     """
     require_one_of("task", task, (None, *TASKS))
     require_one_of("constant", constant, ("raise", "drop", "keep"))
-    require_one_of("missing", missing, MISSING)
+    require_missing(missing)
     if not isinstance(target, str):
         raise ValueError(f"expected the name of the target as text, got {shown(target)}; name it by a text")
     if task is None and isinstance(getattr(y, "dtype", None), pd.CategoricalDtype):

@@ -39,9 +39,8 @@ def in_numbers(frame: pd.DataFrame, target: str, dates: str) -> pd.DataFrame:
     if found and dates == "error":
         others = f" (also in {listed(found[1:])})" if found[1:] else ""
         raise ValueError(
-            f"expected numbers or texts, got dates in column {found[0]!r}{others}; convert them to numbers with a "
-            "meaning "
-            "(age in days, month), or say dates='days' or dates='drop' (on the command line --dates days or drop)"
+            f"expected numbers or texts, got dates in column {found[0]!r}{others}; say dates='days' or dates='drop' "
+            "(on the command line --dates days or drop), or convert them to numbers with a meaning (age in days, month)"
         )
     if dates == "drop":
         return frame.drop(columns=found)

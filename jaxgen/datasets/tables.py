@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from jaxgen.datasets.arrays import MISSING, from_arrays, without_constant
+from jaxgen.datasets.arrays import from_arrays, require_missing, without_constant
 from jaxgen.datasets.checks import (
     check_names,
     check_unlike,
@@ -81,7 +81,7 @@ def from_frame(
             f"expected at least two rows, one input and the target, got {len(frame)} rows of "
             f"{frame.shape[1]} columns; check the source of the data"
         )
-    require_one_of("missing", missing, MISSING)
+    require_missing(missing)
     require_one_of("dates", dates, DATES)
     frame = in_numbers(frame.reset_index(drop=True), target, dates)
     if missing == "drop":
@@ -193,7 +193,10 @@ def _check_gaps(frame: pd.DataFrame, target: str, missing: str) -> None:
     if lacking:
         first, row = lacking[0], int(np.argmax(gaps[lacking[0]].to_numpy()))
         others = f" (also in {listed(lacking[1:])})" if lacking[1:] else ""
-        keep = " or missing='keep' (on the command line --missing drop or --missing impute)" * (missing == "error")
+        keep = (
+            ", or missing='keep' for learners that fill them in, such as learn.Imputed (on the command line "
+            "--missing drop or --missing impute)" * (missing == "error")
+        )
         raise ValueError(
             f"expected no missing value, got {int(gaps[first].sum())} in column {first!r}, the first in row "
             f"{row}{others}; "
@@ -280,11 +283,12 @@ def _check_levels(columns: Mapping[str, pd.Series]) -> None:
         known = columns[many[0]].dropna()
         others = [f"{columns[name].nunique()} in {name!r}" for name in many[1:]]
         drop = " ".join(f"--drop {listed([name])}" for name in many)
+        left = f"frame.drop(columns={shown(many)})"
         raise ValueError(
             f"expected a few levels, got {known.nunique()} different texts in the {len(columns[many[0]])} rows of "
             f"column {many[0]!r}, the first "
-            f"'{listed([known.iloc[0]])}'{f' (also {listed(others)})' if others else ''}; leave an identifier out (on "
-            f"the command line {drop}), join rare levels, or convert numbers that were read as texts"
+            f"'{listed([known.iloc[0]])}'{f' (also {listed(others)})' if others else ''}; leave an identifier out "
+            f"with {left} (on the command line {drop}), join rare levels, or convert numbers that were read as texts"
         )
 
 

@@ -25,7 +25,7 @@ DIGITS = np.arange(10) / 100
 STANDARDISED = "standardised "
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class TaskComparison(Finding):
     """Methods on the instances of one task (Rasmussen et al. 1996, "The DELVE manual"; Neal 1998, section 4.4).
 

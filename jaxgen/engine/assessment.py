@@ -91,6 +91,7 @@ def assess(
 ) -> Losses: ...
 
 
+@keys.first
 def assess(
     key: Key,
     learner: Any,

@@ -134,8 +134,8 @@ def standard_error_floor(*losses: Any, labels: Sequence[str] | None = None, ax: 
     _sizes(axes, (2.0, float(most)), [float(most), *round_numbers])
     axes.set(xlabel="number of resamples, r", ylabel=f"standard error of the mean {given[0].unit}", ylim=(0, None))
     title = (
-        "solid: corrected for shared cases; dotted: its floor,\nwhich more resamples cannot lower; dashed: naive,\n"
-        "S / sqrt(r); pale: by the first r rows alone"
+        "solid: corrected for shared cases; dotted: its floor,\nthe standard error of infinitely many splits;\n"
+        "dashed: naive, S / sqrt(r); pale: by the first r rows alone"
     )
     legend_below((axes,), ax is None, title=title, title_fontsize=9, fontsize=9)
     return axes

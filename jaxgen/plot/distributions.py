@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -21,6 +22,9 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 
 _NOT_NEGATIVE = ("squared", "absolute", "zero_one", "cross_entropy", "hinge")
 """Losses that are 0 at least."""
+
+_HIGHER = 8
+"""A density that is so many times as high as the next lower one is cut, since the others could not be seen."""
 
 _LARGEST = 1e150
 """Values beyond it, and ranges below its inverse, have squares that are no numbers any more."""
@@ -42,11 +46,13 @@ def distribution(
       transform: "none" for G, or "log1p" for log(1 + G).
       ax: two axes to draw on; None makes a figure.
     Returns:
-      The two panels; save them with `savefig`. Densities end where the loss does: at 0, and for error rates at 1.
+      The two panels; save them with `savefig`. Densities end where the loss does: at 0, and for error rates at 1. One
+      that is more than 8 times as high as the next is cut, and the legend says so.
     Raises:
       TypeError: something else than losses, or than axes.
-      ValueError: nothing to draw, several data sets in one, another number of labels, an unknown transform, a level
-        outside (0, 1), failed rows, fewer than 2 resamplings, or values whose logarithm or range is not finite.
+      ValueError: nothing to draw, several data sets in one, different losses, another number of labels, an unknown
+        transform, a level outside (0, 1), failed rows, fewer than 2 resamplings, or values whose logarithm or range is
+        not finite.
     """
     learners, labels = listed(losses, labels, Losses, "losses, as assess gives them", "give what assess returned")
     require_losses(*learners)
@@ -55,6 +61,9 @@ def distribution(
             f"expected the losses of one or more learners on one data set, got {len(learners)} with sets "
             f"{[each.sets for each in learners]}; choose a set with losses[q]"
         )
+    units = list(dict.fromkeys(each.unit for each in learners))
+    if len(units) > 1:
+        raise ValueError(f"expected losses in one unit, got {' and '.join(units)}; draw a figure of each")
     labels = names_of(learners, labels, "losses")
     require_one_of("transform", transform, ("none", "log1p"))
     require_level(level)
@@ -63,11 +72,19 @@ def distribution(
     functions = [estimate.ecdf(values, level=level) for values in drawn]
     left, right = plt.subplots(1, 2, figsize=(7.5, 3.5), layout="constrained")[1] if ax is None else ax
     ends = [_ends(each, transform) for each in learners]
-    for values, function, label, colour, end in zip(
-        drawn, functions, labels, colours(len(learners)), ends, strict=True
+    curves = [_density(values, end) for values, end in zip(drawn, ends, strict=True)]
+    top = _top(curves)
+    labels = [
+        f"{label} (density cut: its peak is {curve[1].max():.3g})"
+        if curve is not None and curve[1].max() > top
+        else label
+        for label, curve in zip(labels, curves, strict=True)
+    ]
+    for values, function, curve, label, colour in zip(
+        drawn, functions, curves, labels, colours(len(learners)), strict=True
     ):
         _step(left, function, textwrap.fill(label, 80), colour)
-        _density(right, values, label, colour, end)
+        _draw_density(right, values, curve, label, colour)
     unit = learners[0].unit
     scale = f"mean {unit} of the test cases, G"
     scale = scale if transform == "none" else f"log(1 + G), G the mean {unit}"
@@ -79,7 +96,7 @@ def distribution(
         axes.set(xlabel=textwrap.fill(scale, 45), ylabel=ylabel)
         axes.spines[["top", "right"]].set_visible(False)
     left.set_ylim(0, 1)
-    right.set_ylim(bottom=0)
+    right.set_ylim(0, top if np.isfinite(top) else None)
     legend_below((left, right), ax is None, max(1, min(3, 90 // (6 + max(map(len, labels))))))
     return Panels((left, right))
 
@@ -120,20 +137,40 @@ def _ends(losses: Losses, transform: str) -> tuple[float, float]:
     return float(np.log1p(low)) if low == 0 else low, float(np.log1p(high))
 
 
-def _density(axes: Axes, values: Float[np.ndarray, " R"], label: str, colour: str, ends: tuple[float, float]) -> None:
-    """The density of values, which ends where they must; what would lie beyond is mirrored there, so that its area
-    stays 1.
+def _density(
+    values: Float[np.ndarray, " R"], ends: tuple[float, float]
+) -> tuple[Float[np.ndarray, " grid"], Float[np.ndarray, " grid"]] | None:
+    """Where the density of values is drawn, and how high it is, up to three bandwidths beyond them; it ends where they
+    must, and what would lie beyond is mirrored there, so that its area stays 1. None for equal values.
     """
     spread = float(np.ptp(values))
-    if spread > 1 / _LARGEST:
-        middle, units = values.mean(), (values - values.mean()) / spread  # whose squares are numbers
-        reach = 3 * scipy.stats.iqr(units) or 1.0
-        low, high = ((end - middle) / spread for end in ends)
-        grid = np.linspace(max(units.min() - 0.1, units.min() - reach, low), min(units.max() + 0.1, high), 400)
-        kernels = scipy.stats.gaussian_kde(units)
-        mirrored = [kernels(2 * end - grid) for end in (low, high) if np.isfinite(end)]
-        height = (kernels(grid) + sum(mirrored)) / spread
-        axes.plot(middle + spread * grid, height, color=colour, label=label)
-        axes.fill_between(middle + spread * grid, height, color=colour, alpha=0.1, linewidth=0)
+    if spread <= 1 / _LARGEST:
+        return None
+    middle, units = values.mean(), (values - values.mean()) / spread  # whose squares are numbers
+    low, high = ((end - middle) / spread for end in ends)
+    kernels = scipy.stats.gaussian_kde(units)
+    reach = 3 * float(np.sqrt(kernels.covariance[0, 0]))
+    grid = np.linspace(max(units.min() - reach, low), min(units.max() + reach, high), 400)
+    mirrored = [kernels(2 * end - grid) for end in (low, high) if np.isfinite(end)]
+    return middle + spread * grid, (kernels(grid) + sum(mirrored)) / spread
+
+
+def _top(curves: Sequence[tuple[np.ndarray, np.ndarray] | None]) -> float:
+    """Where the axis of densities ends, just above the first that is not far below the next; infinite if none is."""
+    peaks = sorted(float(curve[1].max()) for curve in curves if curve is not None)
+    return next((1.2 * low for low, high in pairwise(peaks) if high > _HIGHER * low), np.inf)
+
+
+def _draw_density(
+    axes: Axes,
+    values: Float[np.ndarray, " R"],
+    curve: tuple[np.ndarray, np.ndarray] | None,
+    label: str,
+    colour: str,
+) -> None:
+    """A density, and the mean and the median of its values."""
+    if curve is not None:
+        axes.plot(*curve, color=colour, label=label)
+        axes.fill_between(*curve, color=colour, alpha=0.1, linewidth=0)
     axes.axvline(values.mean(), color=colour, linewidth=1)
     axes.axvline(np.median(values), color=colour, linewidth=1, linestyle=":")

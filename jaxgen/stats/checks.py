@@ -23,6 +23,8 @@ def require_losses(*losses: Any) -> None:
     """
     for given in losses:
         if not isinstance(given, Losses):
+            if several := of_several(given):
+                raise TypeError(several)
             raise TypeError(
                 f"expected losses, as assess and Losses.from_predictions give them, got {shown(given)}; "
                 f"{_instead(given, 'give what assess returned')}"
@@ -35,6 +37,17 @@ def require_losses(*losses: Any) -> None:
                 f"expected losses whose means [*Q, R], plan [*Q, R, N] and values [*Q, R, N] belong together, got "
                 f"{list(rows)}, {list(weights)} and {cases}; make them with assess or Losses.from_predictions"
             )
+
+
+def of_several(given: Any) -> str:
+    """What to say of the losses of several learners where those of one were expected; empty if it is something else."""
+    values = given.values() if isinstance(given, Mapping) else given
+    if not isinstance(given, Mapping | list | tuple) or not given or not all(isinstance(v, Losses) for v in values):
+        return ""
+    one = next(iter(given)) if isinstance(given, Mapping) else 0
+    kind = "mapping" if isinstance(given, Mapping) else type(given).__name__
+    kind = "dict" if isinstance(given, dict) else kind
+    return f"expected the losses of one learner, got a {kind} of {len(given)}; take one, such as losses[{one!r}]"
 
 
 def as_learners(losses: Any, least: int = 2) -> list[Losses]:

@@ -42,6 +42,7 @@ CODES = {
     "dropped-rows": "warning",
     "one-row": "warning",
     "no-spread": "warning",
+    "zero-probability": "warning",
     "unstable-comparison": "warning",
     "untested-cases": "note",
     "small-training": "note",
@@ -59,6 +60,9 @@ SMALL = 0.8
 
 CARRIES = 0.5
 """From so much of the sum of all rows on one row carries the estimate."""
+
+IMPOSSIBLE = 30.0
+"""Above this cross entropy a probability is called almost 0: below 1e-13."""
 
 
 class Remark(NamedTuple):
@@ -117,8 +121,9 @@ class Remarks:
 
     def _repr_html_(self) -> str:
         rows = [(remark.severity, remark.code, remark.text) for remark in self.remarks]
-        said = "Remarks" if rows else "no remarks"
-        return table(said, ["severity", "code", "remark"], rows, [f"why, and what to do: {PAGE}"])
+        if not rows:
+            return "<div>no remarks</div>"
+        return table("Remarks", ["severity", "code", "remark"], rows, [f"why, and what to do: {PAGE}"])
 
 
 def check(
@@ -258,8 +263,27 @@ def _of_rows(losses: Losses, wanted: float | int | None) -> Iterator[Remark]:
             f"row {int(g.argmax())} of {name} has the mean loss {g.max():.5g}, which is {g.max() / g.sum():.1%} of the "
             f"sum of all {len(g)} rows",
         )
+    if impossible := _impossible(losses):
+        yield _remark("zero-probability", impossible)
     if few := _few(losses, wanted):
         yield _remark("few-splits", few)
+
+
+def _impossible(losses: Losses) -> str:
+    """How many cases were given a probability of almost 0 for what happened; empty where none was, or nobody knows."""
+    if losses.loss != "cross_entropy" or losses.values is None:
+        return ""
+    tested = losses.plan.test > 0
+    wrong = tested & (losses.values > IMPOSSIBLE)
+    if not wrong.any():
+        return ""
+    weights = losses.plan.test / losses.plan.test_sizes[:, None]
+    sums = [np.sum(np.where(some, weights * losses.values, 0)) for some in (wrong, tested)]
+    return (
+        f"{losses.name} gave {int(wrong.any(0).sum())} of {int(tested.any(0).sum())} tested cases a probability of "
+        f"almost 0 for what happened, in {int(wrong.any(-1).sum())} of {losses.resamples} rows, which makes "
+        f"{sums[0] / sums[1]:.0%} of the mean log loss {losses.g.mean():.3g}"
+    )
 
 
 def _few(losses: Losses, wanted: float | int | None) -> str:
@@ -287,7 +311,7 @@ def _few(losses: Losses, wanted: float | int | None) -> str:
     if share <= MONTE_CARLO:
         return ""
     return (
-        f"{share:.0%} of the variance of the corrected t of {losses.name} come of having only {r} splits; "
+        f"{share:.0%} of the variance of the corrected t of {losses.name} comes from having only {r} splits; "
         f"{int(np.ceil(9 / ratio))} would make it a tenth"
     )
 
@@ -316,7 +340,8 @@ def _of_plan(plan: Plan, data: Data | None, groups: np.ndarray | None, times: np
     elif rows > 1:
         untested = int((~test.any(0)).sum())
         if untested:
-            yield _remark("untested-cases", f"{untested} of {plan.n} cases are tested in none of the {rows} rows")
+            verb = "is" if untested == 1 else "are"
+            yield _remark("untested-cases", f"{untested} of {plan.n} cases {verb} tested in none of the {rows} rows")
         design = {"pair", "first", "instance"} & set(plan.labels) or groups_of(plan) or "time" in plan.cases
         if not design and (uneven := unlike_random(plan)):
             yield _remark("uneven-tests", f"the plan has {uneven}, which random splits do not do")

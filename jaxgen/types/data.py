@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from jaxgen.types import rendered
 from jaxgen.types.numbers import require_flag, require_one_of, shown
 
 TASKS = ("regression", "classification")
@@ -88,6 +89,19 @@ class Data:
         gaps = f", {int(np.isnan(self.x).sum())} missing inputs" if self.missing else ""
         shapes = f"x {list(np.shape(self.x))}, y {list(np.shape(self.y))}"
         return f"Data({self.task} of {self.target!r}{classes}: {shapes}{gaps})"
+
+    def _repr_html_(self) -> str:
+        """In notebooks a small table."""
+        gaps = int(np.isnan(self.x).sum()) if self.missing else 0
+        rows = [
+            ("task", self.task),
+            *([("classes", _listed(self.classes))] if self.classes else []),
+            *([("data sets", self.sets)] if self.sets is not None else []),
+            ("cases", self.n),
+            ("inputs", f"{self.d}: {_listed(self.names)}"),
+            *([("missing inputs", gaps)] if gaps else []),
+        ]
+        return rendered.table(self.target, ("", ""), rows)
 
     def select(self, inputs: Sequence[str | int]) -> "Data":
         """The same cases seen through some of the inputs.

@@ -67,9 +67,6 @@ class DrawnPlan(Plan):
     def __reduce__(self) -> tuple[Any, ...]:
         return DrawnPlan, (self.recipe, self.numbers, self.scheme)
 
-    def __repr__(self) -> str:
-        return f"DrawnPlan({self.scheme}: R={self.resamples}, N={self.n})"
-
     @property
     def n(self) -> int:
         """Cases, N."""

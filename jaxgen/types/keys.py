@@ -1,15 +1,37 @@
 """Random keys: what `resample` and `simulate` draw from, `assess` asks for, and learners draw their numbers from."""
 
+import inspect
 import zlib
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxgen.types import Key
+from jaxgen.types.numbers import explained_call, shown
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_SEED = 2**32 - 1
 """The largest seed: JAX takes seeds modulo 2^32, so a larger one would give the numbers of a smaller one."""
+
+
+def first(function: F) -> F:
+    """Decorator of a function that takes a key first: says so where the key was forgotten."""
+    return explained_call(_forgotten)(function)
+
+
+def _forgotten(function: Callable[..., Any], *given: Any) -> str:
+    """What to say where the first argument is no key; empty where it is one, or nothing was given."""
+    if not given or (isinstance(given[0], jax.Array) and jnp.issubdtype(given[0].dtype, jax.dtypes.prng_key)):
+        return ""
+    needed = [
+        name for name, each in inspect.signature(function).parameters.items() if each.default is inspect.Parameter.empty
+    ]
+    call = f"{function.__name__}(jax.random.key(1), {', '.join(needed[1:])})"
+    return f"expected a random key first, got {shown(given[0])}; call {call}"
 
 
 def require(key: Key) -> Key:

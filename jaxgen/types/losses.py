@@ -382,6 +382,7 @@ class Losses:
         known = {name: mean[np.isfinite(mean)] for name, mean in means.items()}
         numbers = {"mean": known["g"], "on training cases": known["apparent"]}
         rows = [
+            *([("learner", self.learner)] if self.label else []),
             ("loss", self.loss),
             ("plan", self.plan.scheme),
             *((name, float(values.mean()) if len(values) else "not known") for name, values in numbers.items()),
@@ -390,7 +391,7 @@ class Losses:
             ("cases", self.plan.n),
             ("failed rows", int(self.failed.sum()) + self.dropped),
         ]
-        return rendered.table(self.learner, ("", ""), rows)
+        return rendered.table(self.name, ("", ""), rows)
 
     def _pick(self, index: tuple[Any, ...], plan: Plan) -> "Losses":
         return replace(

@@ -4,11 +4,46 @@ Every check raises ValueError with what was expected, what came, and what to do.
 asked for, on the host, never on traced arrays.
 """
 
+import functools
+import inspect
 import math
-from collections.abc import Collection, Set
-from typing import Any
+from collections.abc import Callable, Collection, Set
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+
+P, T = ParamSpec("P"), TypeVar("T")
+
+
+def explained_call(say: Callable[..., str]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Decorator: what a call that lacks an argument, or has too many, is told in place of Python's own words, which
+    name the last parameter where the first was forgotten.
+
+    Args:
+      say: a function of the function called and the positional arguments given to the sentence; empty where Python's
+        words are right.
+    Returns:
+      The decorator of a function, whose signature stays.
+    """
+
+    def decorated(function: Callable[P, T]) -> Callable[P, T]:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def called(*args: P.args, **named: P.kwargs) -> T:
+            try:
+                signature.bind(*args, **named)
+            except TypeError:
+                sentence = say(function, *args)
+            else:
+                sentence = ""
+            if sentence:
+                raise TypeError(sentence)
+            return function(*args, **named)
+
+        return called
+
+    return decorated
 
 
 def require(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int, UInt8
 
+from jaxgen.types import rendered
 from jaxgen.types.data import is_plain_array, kind_of, set_number
 from jaxgen.types.numbers import shown
 
@@ -85,6 +86,23 @@ class Plan:
     def repeats_cases(self) -> bool:
         """Whether a row trains on a case more than once."""
         return bool(self.train.max() > 1)
+
+    def __repr__(self) -> str:
+        sets = "" if self.sets is None else f"Q={self.sets}, "
+        labels = f", labels {', '.join(map(str, self.labels))}" if self.labels else ""
+        cases = f", cases by {', '.join(map(str, self.cases))}" if self.cases else ""
+        return f"{type(self).__name__}({self.scheme}: {sets}R={self.resamples}, N={self.n}{labels}{cases})"
+
+    def _repr_html_(self) -> str:
+        """In notebooks a small table."""
+        rows = [
+            *([("data sets", self.sets)] if self.sets is not None else []),
+            ("rows", self.resamples),
+            ("cases", self.n),
+            *([("labels of rows", ", ".join(map(str, self.labels)))] if self.labels else []),
+            *([("labels of cases", ", ".join(map(str, self.cases)))] if self.cases else []),
+        ]
+        return rendered.table(self.scheme, ("", ""), rows)
 
     def rows(self, first: int, last: int) -> "Plan":
         """The plan of the rows from `first` up to `last`, which is not in it, [*Q, last - first, N]."""
@@ -367,7 +385,8 @@ def as_labels(
 
 
 def numbered(name: str, labels: Collection[Any], n: int, thing: str = "case") -> Int[np.ndarray, " n"]:
-    """Labels [n] of cases, or of other things, as numbers 0, 1, ...
+    """Labels [n] of cases, or of other things, as numbers 0, 1, ...; also given as one column of zeros and ones per
+    class, [n, K], as the targets of a classification are.
 
     Raises:
       ValueError: not one label for each, gaps, or labels that do not compare.
@@ -376,6 +395,8 @@ def numbered(name: str, labels: Collection[Any], n: int, thing: str = "case") ->
         values = np.asarray(labels)
     except (ValueError, TypeError):  # lists of different lengths, or a random key
         values = np.asarray(None)
+    if values.ndim == 2 and values.dtype.kind in "biuf" and _one_class_each(values):
+        values = values.argmax(-1) if values.shape[-1] > 1 else values[:, 0]
     if values.shape != (n,):
         raise ValueError(
             f"expected {name} to be {n} labels, one per {thing}, got shape {list(values.shape)}; "
@@ -394,6 +415,12 @@ def numbered(name: str, labels: Collection[Any], n: int, thing: str = "case") ->
             f"expected {name} of one kind, such as texts or whole numbers, got several that do not compare; "
             "make them all texts"
         ) from None
+
+
+def _one_class_each(columns: np.ndarray) -> bool:
+    """Whether columns [n, K] hold zeros and ones, a single 1 in each row, or are one column of zeros and ones."""
+    zeros_and_ones = ((columns == 0) | (columns == 1)).all()
+    return bool(zeros_and_ones and columns.shape[-1] and (columns.shape[-1] == 1 or (columns.sum(-1) == 1).all()))
 
 
 def _is_missing(label: Any) -> bool:

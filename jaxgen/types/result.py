@@ -14,7 +14,7 @@ _PARTS = {"floor": "standard error of infinitely many splits"}
 """What parts are called in print, where their name does not say it."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Finding:
     """The family of all results: each says by which method it was found, what it is about and what to beware of, prints
     as text, and gives its numbers as a table.
@@ -46,6 +46,10 @@ class Finding:
         """The numbers in words, line by line."""
         return []
 
+    def in_short(self) -> str:
+        """The number that matters and its interval, if it is one number; else empty."""
+        return ""
+
     def _repr_html_(self) -> str:
         """In notebooks a small table."""
         about = (f"about {self.target}", f"note: {self.note}" * bool(self.note))
@@ -53,13 +57,18 @@ class Finding:
         shown = frame.drop(columns=["method", "target", "unit", "learner", "alternative"], errors="ignore")
         return rendered.of_frame(f"{self.method} ({self.source}): {self.subject()}", shown, about)
 
+    def __repr__(self) -> str:
+        """One line; `print` shows all of it."""
+        numbers = self.in_short()
+        return f"{type(self).__name__}({self.method}, {self.subject()}{': ' * bool(numbers)}{numbers})"
+
     def __str__(self) -> str:
         head = f"{self.method} ({self.source}): {self.subject()}"
         note = [f"note: {self.note}"] if self.note else []
         return "\n  ".join([head, *self.lines(), f"about {self.target}", *note])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Result(Finding):
     """A number and how sure we may be of it.
 
@@ -102,6 +111,14 @@ class Result(Finding):
             return [f"{self.estimate.size} data sets or rows, median {np.median(self.estimate):.5g}"]
         return [", ".join([f"{self.estimate:.5g}", *self._uncertainty(), *self._freedom(), *self._parts()])]
 
+    def in_short(self) -> str:
+        """The estimate and its interval, if there is one; of several data sets their number."""
+        if np.ndim(self.estimate):
+            return f"{self.estimate.size} data sets or rows"
+        return f"{self.estimate:.5g}" + (
+            "" if np.isnan(self.lower) else f" [{self.lower:.5g}, {self.upper:.5g}] at {100 * self.level:.4g}%"
+        )
+
     def _numbers(self) -> tuple[str, ...]:
         """The columns of the table, but for the parts."""
         return ("estimate", "standard_error", "df", "lower", "upper")
@@ -113,7 +130,8 @@ class Result(Finding):
         return [error] * (not np.isnan(self.standard_error)) + [limits] * (not np.isnan(self.lower))
 
     def _freedom(self) -> list[str]:
-        return [f"{self.df:.4g} degrees of freedom"] if np.isfinite(self.df) else []
+        degrees = f"{self.df:.4g}"
+        return [f"{degrees} degree{'s' * (degrees != '1')} of freedom"] if np.isfinite(self.df) else []
 
     def _parts(self) -> list[str]:
         return [f"{_PARTS.get(name, name)} {float(value):.4g}" for name, value in self.parts.items()]

@@ -20,7 +20,7 @@ Describe = tuple[str, str, str]
 """Method, source and target."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Comparison(Result):
     """A difference in generalization error, second minus first: positive if the first learner is better.
 

@@ -27,7 +27,7 @@ from jaxgen.types.result import Finding
 Blocks = Sequence[Losses] | Mapping[str, Losses] | Float[np.ndarray, "B L"]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Ranked(Finding):
     """L learners by their ranks in B blocks.
 
@@ -53,7 +53,7 @@ class Ranked(Finding):
         return ["average rank: " + ", ".join(f"{self.learners[i]} {self.ranks[i]:.3f}" for i in order)]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Omnibus(Ranked):
     """Whether any of L learners differs from the others; the target is the hypothesis that none does, against which a
     small p-value speaks.
@@ -88,7 +88,7 @@ class Omnibus(Ranked):
         return [test, *super().lines()]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RankDifferences(Ranked):
     """Which of L learners differ in their average ranks; the target is the hypothesis that two do not.
 

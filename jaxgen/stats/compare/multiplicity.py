@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from jaxgen.stats.checks import as_numbers, require_draws, require_level
 from jaxgen.stats.compare.many import Blocks, aligned, cases, named
+from jaxgen.stats.compare.recommended import recommend
 from jaxgen.stats.spread import independent, joined
 from jaxgen.stats.statistic import direction
 from jaxgen.types import Losses
@@ -26,7 +27,7 @@ from jaxgen.types.result import Finding
 PValues = Sequence[float] | Float[np.ndarray, "*Q P"]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Pairs(Finding):
     """Differences of several pairs of learners, second minus first: positive if the first is better.
 
@@ -93,7 +94,8 @@ class Pairs(Finding):
 
     def subject(self) -> str:
         """How many pairs of how many learners, and by which loss."""
-        return f"{len(self.first)} pairs of {len(self.learners)} learners, {self.unit}, second minus first"
+        pairs = f"{len(self.first)} pair{'s' * (len(self.first) != 1)}"
+        return f"{pairs} of {len(self.learners)} learners, {self.unit}, second minus first"
 
     def lines(self) -> list[str]:
         """A table of the pairs; of several data sets in how many some difference was found."""
@@ -164,7 +166,7 @@ ADJUSTMENTS: dict[str, tuple[Callable[[PValues], Float[np.ndarray, "*Q P"]], str
 
 def pairwise(
     losses: Sequence[Losses] | Mapping[str, Losses],
-    test: Callable[[Losses, Losses], Any],
+    test: Callable[[Losses, Losses], Any] = recommend,
     *,
     adjust: str = "holm",
     level: float = 0.95,
@@ -175,8 +177,8 @@ def pairwise(
     Args:
       losses: of L learners on one plan, [*Q, R], in a list or in a mapping of labels, as `assess` returns them; each
         data set is a family of its own.
-      test: of `jaxgen.stats.compare`, or any function of two losses whose result has a two-sided `p_value` [*Q];
-        options by `functools.partial`.
+      test: of `jaxgen.stats.compare`, by default the one that suits the plan, or any function of two losses whose
+        result has a two-sided `p_value` [*Q]; options by `functools.partial`.
       adjust: "holm", "benjamini_hochberg", "benjamini_yekutieli" or "none".
       level: 1 - level is the error that `rejected` keeps, 0 < level < 1.
       labels: one a learner; None takes the learners' own texts.

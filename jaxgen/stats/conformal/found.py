@@ -14,7 +14,7 @@ from jaxgen.types.numbers import require_kind, shown
 from jaxgen.types.result import Finding, Result
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class PredictionIntervals(Finding):
     """An interval for the target of each of M new cases, for each of K outputs by itself.
 
@@ -73,7 +73,7 @@ class PredictionIntervals(Finding):
         return [f"{_counted(self.lower.shape)}, {100 * self.level:.4g}% {kind}{wide}", _promise(self)]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class PredictionSets(Finding):
     """A set of classes for each of M new cases.
 

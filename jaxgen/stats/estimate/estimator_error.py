@@ -71,7 +71,7 @@ def optimal_fraction(n: int, p: int, *, kurtosis: float = 3.0, form: str = "asym
     return float(1 - train / n)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Fractions(Finding):
     """What `empirical_fraction` returns; errors are in the square of the unit.
 

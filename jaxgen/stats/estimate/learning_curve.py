@@ -122,7 +122,7 @@ def _varfis_corleto(
     )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Curve(Finding):
     """Error against the number of training cases: a law fitted to S sizes.
 

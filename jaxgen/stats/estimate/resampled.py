@@ -171,7 +171,7 @@ def split_train(losses: Losses) -> Result:
     return described(*describe, np.asarray(g.mean(-1)), parts=parts, note=joined(*notes, dropped(losses)))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Mixed(Result):
     """The average over the splits, with the parts "within" (root mean square of the standard deviations of the splits),
     "between" (standard deviation of their estimates, divisor R - 1), "p of means" and "p of deviations", each [*Q].

@@ -294,7 +294,7 @@ def interval(
     )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class DeLong(Finding):
     """Test that M classifiers have one AUC, on the same test cases.
 

@@ -15,7 +15,7 @@ NAMED = 3
 """Cases, or pairs of them, that a finding names where it is printed."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Worths(Finding):
     """A number for each of T cases, with two standard errors.
 
@@ -89,7 +89,7 @@ class Worths(Finding):
         ]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class OfPairs(Finding):
     """A number for each pair of one of T cases that are trained on and one of M cases that are predicted.
 
@@ -124,7 +124,7 @@ class OfPairs(Finding):
         return f"{self.unit} of {self.learner}"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Influences(OfPairs):
     """What training on each of T cases does for the prediction of each of M cases: by how much the loss of the tested
     case falls, [T, M].

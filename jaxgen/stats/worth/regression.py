@@ -23,7 +23,7 @@ HELD_OUT = 4
 """One of so many rows is held out to choose the penalty."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Datamodels(OfPairs):
     """Linear models of the utility of M cases, minus their losses, by which of T cases were trained on.
 
