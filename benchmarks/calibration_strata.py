@@ -64,8 +64,8 @@ def main(words=None):
     sets = 12 if options.quick else options.sets
     settings = [(60, 0.3)] if options.quick else [(n, share) for n in (100, 300) for share in (0.1, 0.3, 0.5)]
     lines = [
-        f"Corrected t, log loss, {RESAMPLES} splits that leave out {FRACTION:.0%}, {sets} data sets a setting, seed {SEED}; "
-        f"JAX {jax.__version__}, NumPy {np.__version__}",
+        f"Corrected t, log loss, {RESAMPLES} splits that leave out {FRACTION:.0%}, {sets} data sets a setting, "
+        f"seed {SEED}; JAX {jax.__version__}, NumPy {np.__version__}",
         f"coverage of ER at 95 % (binomial standard error {100 * np.sqrt(0.05 * 0.95 / sets):.1f} points); "
         "se / sd: root of the mean squared standard error over the standard deviation of the estimates",
         "",
