@@ -394,7 +394,8 @@ def test_what_is_not_as_expected_is_one_line_and_leaves_nothing(case, csv, folde
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "expected a command as in jaxgen --help, got another (the following arguments are required: COMMAND)"),
+        ([], "expected jaxgen with COMMAND, got less; see jaxgen --help"),
+        (["delve", "merge", "one"], "expected jaxgen delve merge with OTHER, got less; see jaxgen delve merge --help"),
         (["asess"], "expected COMMAND to be one of assess, delve, report, info, got 'asess'; did you mean 'assess'?"),
         (["assess", "--scheme", "kfold"], "balanced, got 'kfold'; did you mean 'k-fold'?"),
         (["assess", "--loss", "sqared"], "expected --loss to be one of squared, absolute, zero_one, cross_entropy, "),

@@ -167,6 +167,10 @@ def test_a_file_of_options_is_relative_to_itself_and_the_command_wins(prices, fo
     want = resample.leave_out(jax.random.key(0), 30, 0.25, 7)
     np.testing.assert_array_equal(losses.test, want.test)
     assert (folder / "sub" / "all.json").exists()
+    assert main(["assess", "--config", "sub/e.toml", "--scheme", "k-fold", "--folds", "3", "--out", "folds"]) == 0
+    assert store.open(folder / "folds" / "1").losses().resamples == 30, (
+        "fraction and resamples are of the file's scheme"
+    )
 
 
 def test_learners_are_called_by_the_word_that_was_typed_and_their_code_is_said_once(prices, folder, capsys):

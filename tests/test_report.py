@@ -337,6 +337,7 @@ def test_of_three_classes_there_is_an_area_for_the_positive_one_only():
         report.views([made], data)[-1].troubles
     )
     areas = report.views([made], data, positive="b")[-1]
+    assert areas.troubles == ["AUC of b against all other classes"]
     want = [roc_auc_score(labels[test] == 1, predicted[r][test, 1]) for r, test in enumerate(made.test > 0)]
     assert float(areas.intervals[0].estimate) == pytest.approx(np.mean(want))
 

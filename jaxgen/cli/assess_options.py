@@ -206,8 +206,9 @@ def check(options: argparse.Namespace) -> None:
       OSError: a file to write has no place.
       ValueError: a target or a task of built-in data, or no target of a file, or what the file with the options says.
     """
+    typed = {name for name, value in vars(options).items() if value is not None}
     filled_in(options, options.parser, DEFAULTS)
-    _fill_in_draws(options)
+    _fill_in_draws(options, typed)
     if options.out is not None and os.path.lexists(options.out) and not (options.out / "manifest.json").exists():
         raise FileExistsError(
             f"expected a new folder for the results, or one to go on with, got {options.out}, which holds other "
@@ -235,12 +236,16 @@ def check(options: argparse.Namespace) -> None:
         )
 
 
-def _fill_in_draws(options: argparse.Namespace) -> None:
-    """Fills in the options by which the scheme draws training sets, and refuses those of other schemes."""
+def _fill_in_draws(options: argparse.Namespace, typed: set[str]) -> None:
+    """Fills in the options by which the scheme draws training sets, and refuses those of other schemes, but for those
+    of a file whose scheme is replaced by one that was typed.
+    """
     for name in ("fraction", "resamples", "folds", "repeats"):
         used = DRAWN[options.scheme]
         if name in used and getattr(options, name) is None:
             setattr(options, name, used[name])
+        elif name not in used and "scheme" in typed and name not in typed:
+            setattr(options, name, None)
         elif name not in used and getattr(options, name) is not None:
             takers = " or ".join(scheme for scheme, taken in DRAWN.items() if name in taken)
             raise ValueError(

@@ -50,7 +50,10 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         lacking = re.fullmatch(r"argument (.+): expected one argument", message)
-        if lacking:
+        required = re.fullmatch(r"the following arguments are required: (.+)", message)
+        if required:
+            message = f"expected {self.prog} with {required[1]}, got less; see {self.prog} --help"
+        elif lacking:
             message = f"expected a value after {lacking[1]}, got none; write it behind the option"
         elif " got " not in message:
             message = f"expected a command as in {self.prog} --help, got another ({message}); look there"
@@ -82,7 +85,8 @@ class _Parser(argparse.ArgumentParser):
             )
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        wanted = {int: "a whole number", float: "a number"}.get(action.type)  # type: ignore[arg-type]
+        kinds: dict[Any, str] = {int: "a whole number", float: "a number"}
+        wanted = kinds.get(action.type)
         if wanted is None:
             return super()._get_value(action, arg_string)
         try:

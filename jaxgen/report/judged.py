@@ -28,7 +28,7 @@ class View:
       intervals: one for each learner; none where no method is known.
       comparisons: one for each pair; none where no method is known.
       table: of the comparisons, as `report.comparison_table`.
-      troubles: sentences that say what is not here, and why.
+      troubles: sentences that say what is not here, and why, or what an area is of.
       larger_is_better: of an area under the curve.
     """
 
@@ -95,7 +95,10 @@ def views(losses: Sequence[Losses], data: Data | None = None, *, positive: Any =
         if names:
             found[-1].troubles.append(lacking)
     if data.y.shape[-1] <= 2 or positive is not None:
-        found.append(_of_areas(every, data, positive))
+        areas = _of_areas(every, data, positive)
+        if data.y.shape[-1] > 2 and areas.intervals:
+            areas.troubles.append(f"AUC of {positive} against all other classes")
+        found.append(areas)
     else:
         found[-1].troubles.append(
             f"no AUC of {data.y.shape[-1]} classes; name the one to find among them with positive=, or --positive"
