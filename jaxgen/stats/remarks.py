@@ -336,8 +336,8 @@ def _of_plan(plan: Plan, data: Data | None, groups: np.ndarray | None, times: np
     if again := repeated(plan):
         yield _remark(
             "repeated-rows",
-            f"{again} of {rows} rows {_of(again, 'has', 'have')} the training and test cases of another: other seeds of "
-            "one split, which show nothing of other cases",
+            f"{again} of {rows} rows {_of(again, 'has', 'have')} the training and test cases of another: other seeds "
+            "of one split, which show nothing of other cases",
         )
     if one_test_set(plan):
         yield _remark(
