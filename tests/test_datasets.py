@@ -617,7 +617,7 @@ BAD_FRAMES = [
     (
         "dates",
         frame(sold=pd.date_range("2020-01-01", periods=30)),
-        "numbers or texts, got dates in column 'sold'; convert them",
+        "numbers or texts, got dates in column 'sold'; say dates='days'",
     ),
     ("durations", frame(sold=pd.to_timedelta(np.arange(30), unit="D")), "got dates in column 'sold'"),
     ("periods", frame(sold=pd.period_range("2020-01", periods=30, freq="M")), "got dates in column 'sold'"),

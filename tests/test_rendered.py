@@ -102,7 +102,8 @@ def test_a_result_is_one_line_unless_it_is_printed():
     assert len(str(found).splitlines()) > 2
     assert "minus that of one: " in repr(compare.recommend(ONE, OTHER))
     assert repr(replace(found, lower=np.array(np.nan))).endswith(f": {found.estimate:.5g})")
-    several = replace(found, estimate=np.ones(3), lower=np.zeros(3), upper=np.ones(3))
+    numbers = dict.fromkeys(("estimate", "standard_error", "df", "lower", "upper"), np.ones(3))
+    several = replace(found, **numbers, parts={})
     assert repr(several).endswith(": 3 data sets or rows)")
 
 

@@ -91,7 +91,7 @@ def assess(
 ) -> Losses: ...
 
 
-@keys.first
+@keys.key_first
 def assess(
     key: Key,
     learner: Any,

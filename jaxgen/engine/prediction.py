@@ -12,13 +12,14 @@ from jaxgen.engine.progress import progress_bar
 from jaxgen.engine.run import Run, job_of, reasons, way
 from jaxgen.engine.workers import refuse_fork
 from jaxgen.loss import squared
-from jaxgen.types import Data, Key, Plan, Predicted
+from jaxgen.types import Data, Key, Plan, Predicted, keys
 from jaxgen.types.drawn import DrawnPlan
 from jaxgen.types.identity import named
 from jaxgen.types.memory import require_memory
 from jaxgen.types.numbers import require_flag, shown
 
 
+@keys.key_first
 def predict(
     key: Key,
     learner: Any,

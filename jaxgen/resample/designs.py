@@ -4,10 +4,11 @@ import numpy as np
 
 from jaxgen.resample.drawing import call, different, require_room
 from jaxgen.types import Key, Plan
-from jaxgen.types.keys import generator, text
+from jaxgen.types.keys import generator, key_first, text
 from jaxgen.types.numbers import require, require_flag
 
 
+@key_first
 def paired_halves(key: Key, n: int, pairs: int = 10, resamples: int = 15, test_size: int | None = None) -> Plan:
     """Leave-out splits of all data and of pairs of disjoint halves, for the conservative Z of Nadeau & Bengio 2003.
 

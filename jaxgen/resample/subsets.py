@@ -8,10 +8,11 @@ from jaxtyping import Float, Int, UInt8
 
 from jaxgen.resample.drawing import call, require_room
 from jaxgen.types import Key, Plan
-from jaxgen.types.keys import generator, text
+from jaxgen.types.keys import generator, key_first, text
 from jaxgen.types.numbers import require, shown
 
 
+@key_first
 def half_samples(key: Key, n: int, resamples: int, value: Collection[Any] | int | None = None) -> Plan:
     """Random subsets that hold each case with probability 1/2, independently of all others (Wang & Jia 2023, "Data
     Banzhaf").
@@ -43,6 +44,7 @@ def half_samples(key: Key, n: int, resamples: int, value: Collection[Any] | int 
     return _plan(inside, cases, None if value is None else chosen.mask, scheme, n)
 
 
+@key_first
 def by_size(key: Key, n: int, resamples: int, value: Collection[Any] | int, smallest: int = 1) -> Plan:
     """Random subsets of every size, for Shapley values: all subsets of a size are equally likely, and how many there
     are of a size s of m cases to train follows 1 / sqrt(s (m - s)), which spreads the error of Shapley values best if

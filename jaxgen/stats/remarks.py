@@ -219,6 +219,11 @@ def _remark(code: str, text: str) -> Remark:
     return Remark(code, CODES[code], text)
 
 
+def _of(count: int, one: str, many: str) -> str:
+    """The word for one, or for several."""
+    return one if count == 1 else many
+
+
 def _different(learners: Sequence[Losses]) -> list[Plan]:
     """The plans of learners, each once."""
     plans: list[Plan] = []
@@ -239,7 +244,8 @@ def _of_rows(losses: Losses, wanted: float | int | None) -> Iterator[Remark]:
     if losses.dropped:
         yield _remark(
             "dropped-rows",
-            f"{losses.dropped} of {losses.resamples + losses.dropped} trainings of {name} failed and were left out, "
+            f"{losses.dropped} of {losses.resamples + losses.dropped} trainings of {name} failed and "
+            f"{_of(losses.dropped, 'was', 'were')} left out, "
             "so its mean is that of the others only",
         )
     if losses.key and losses.key in plan.scheme:
@@ -323,13 +329,15 @@ def _of_plan(plan: Plan, data: Data | None, groups: np.ndarray | None, times: np
     both = (train & test).any(-1)
     if both.any():
         yield _remark(
-            "tested-in-training", f"{int(both.sum())} of {rows} rows are tested on cases that they were trained on"
+            "tested-in-training",
+            f"{int(both.sum())} of {rows} rows {_of(int(both.sum()), 'tests', 'test')} cases that the same row trained "
+            "on",
         )
     if again := repeated(plan):
         yield _remark(
             "repeated-rows",
-            f"{again} of {rows} rows have the training and test cases of another: other seeds of one split, which show "
-            "nothing of other cases",
+            f"{again} of {rows} rows {_of(again, 'has', 'have')} the training and test cases of another: other seeds "
+            "of one split, which show nothing of other cases",
         )
     if one_test_set(plan):
         yield _remark(
@@ -340,7 +348,7 @@ def _of_plan(plan: Plan, data: Data | None, groups: np.ndarray | None, times: np
     elif rows > 1:
         untested = int((~test.any(0)).sum())
         if untested:
-            verb = "is" if untested == 1 else "are"
+            verb = _of(untested, "is", "are")
             yield _remark("untested-cases", f"{untested} of {plan.n} cases {verb} tested in none of the {rows} rows")
         design = {"pair", "first", "instance"} & set(plan.labels) or groups_of(plan) or "time" in plan.cases
         if not design and (uneven := unlike_random(plan)):
@@ -370,9 +378,11 @@ def _of_dependence(plan: Plan, groups: np.ndarray | None, times: np.ndarray | No
         member = (np.unique(group)[:, None] == group).astype(np.float32).T
         divided = ((train.astype(np.float32) @ member > 0) & (test.astype(np.float32) @ member > 0)).any(-1)
         if divided.any():
+            verbs = ("trains", "tests") if divided.sum() == 1 else ("train", "test")
             yield _remark(
                 "divided-groups",
-                f"{int(divided.sum())} of {plan.resamples} rows train on some cases of a group and test others of it, "
+                f"{int(divided.sum())} of {plan.resamples} rows {verbs[0]} on some cases of a group and {verbs[1]} "
+                "others of it, "
                 f"with {member.shape[1]} groups of cases that depend on each other",
             )
     time = plan.cases.get("time") if times is None else times
@@ -383,7 +393,8 @@ def _of_dependence(plan: Plan, groups: np.ndarray | None, times: np.ndarray | No
         if late:
             yield _remark(
                 "trained-on-future",
-                f"{late} of {plan.resamples} rows train on cases that came after cases that they test",
+                f"{late} of {plan.resamples} rows {_of(late, 'trains', 'train')} on cases that came after cases that "
+                f"{_of(late, 'it tests', 'they test')}",
             )
 
 
@@ -398,7 +409,8 @@ def _of_classes(plan: Plan, data: Data) -> Iterator[Remark]:
             name = data.classes[worst] if len(data.classes) == y.shape[-1] else str(worst)
             yield _remark(
                 "missing-classes",
-                f"{int(lacking.sum())} of {plan.resamples} rows lack a class among their {part} cases, most often "
+                f"{int(lacking.sum())} of {plan.resamples} rows {_of(int(lacking.sum()), 'lacks', 'lack')} a class "
+                f"among {_of(int(lacking.sum()), 'its', 'their')} {part} cases, most often "
                 f"{name!r}, of which there are {int(y[:, worst].sum())} cases of {data.n}",
             )
 

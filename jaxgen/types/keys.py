@@ -18,7 +18,7 @@ MOST_SEED = 2**32 - 1
 """The largest seed: JAX takes seeds modulo 2^32, so a larger one would give the numbers of a smaller one."""
 
 
-def first(function: F) -> F:
+def key_first(function: F) -> F:
     """Decorator of a function that takes a key first: says so where the key was forgotten."""
     return explained_call(_forgotten)(function)
 

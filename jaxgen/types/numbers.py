@@ -8,14 +8,14 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Collection, Set
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-P, T = ParamSpec("P"), TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def explained_call(say: Callable[..., str]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def explained_call(say: Callable[..., str]) -> Callable[[F], F]:
     """Decorator: what a call that lacks an argument, or has too many, is told in place of Python's own words, which
     name the last parameter where the first was forgotten.
 
@@ -26,11 +26,11 @@ def explained_call(say: Callable[..., str]) -> Callable[[Callable[P, T]], Callab
       The decorator of a function, whose signature stays.
     """
 
-    def decorated(function: Callable[P, T]) -> Callable[P, T]:
+    def decorated(function: F) -> F:
         signature = inspect.signature(function)
 
         @functools.wraps(function)
-        def called(*args: P.args, **named: P.kwargs) -> T:
+        def called(*args: Any, **named: Any) -> Any:
             try:
                 signature.bind(*args, **named)
             except TypeError:
@@ -41,7 +41,7 @@ def explained_call(say: Callable[..., str]) -> Callable[[Callable[P, T]], Callab
                 raise TypeError(sentence)
             return function(*args, **named)
 
-        return called
+        return cast(F, called)
 
     return decorated
 
