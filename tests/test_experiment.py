@@ -245,7 +245,7 @@ REFUSED = {
         [*PASSENGERS[:6], "--dates", "drop", "--missing", "drop"],
         "got 48 different texts in the 48 rows of column 'name'",
     ),
-    "dates": ([*PASSENGERS[:10], "--missing", "impute"], "got dates in column 'boarded'; convert them"),
+    "dates": ([*PASSENGERS[:10], "--missing", "impute"], "got dates in column 'boarded'; say dates='days'"),
     "an unknown column to drop": (
         [*PASSENGERS, "--drop", "nam"],
         "expected --drop with a column other than the target, got 'nam'; did you mean 'name'?",

@@ -10,7 +10,7 @@ from jaxtyping import Int
 
 from jaxgen.resample.drawing import call, require_room
 from jaxgen.types import Key, Plan
-from jaxgen.types.keys import generator, text
+from jaxgen.types.keys import generator, key_first, text
 from jaxgen.types.numbers import require, require_flag
 from jaxgen.types.plan import numbered
 
@@ -18,6 +18,7 @@ _DEALING_BYTES = 40
 """Bytes for each case of a division into folds, beside those of its rows: random numbers, orders and folds."""
 
 
+@key_first
 def k_fold(
     key: Key,
     n: int,
@@ -82,6 +83,7 @@ def leave_one_out(n: int) -> Plan:
     return _of_folds(np.arange(n)[None], n, call("leave_one_out", n))
 
 
+@key_first
 def five_by_two(key: Key, n: int, strata: Collection[Any] | None = None) -> Plan:
     """Five repeats of two-fold cross-validation (Dietterich 1998, "Approximate statistical tests").
 
@@ -98,6 +100,7 @@ def five_by_two(key: Key, n: int, strata: Collection[Any] | None = None) -> Plan
     return replace(k_fold(key, n, folds=2, repeats=5, strata=strata), scheme=scheme)
 
 
+@key_first
 def nested_pairs(key: Key, n: int, folds: int = 10, repeats: int = 1) -> Plan:
     """All fits of nested cross-validation: without one fold, and without two (Bates, Hastie & Tibshirani 2024).
 

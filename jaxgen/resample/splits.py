@@ -12,7 +12,7 @@ from jaxtyping import Int, Shaped, UInt8
 from jaxgen.resample.drawing import call, different, require_room
 from jaxgen.types import Key, Plan, as_labels, as_weights
 from jaxgen.types.drawn import DrawnPlan, Recipe, lacking_some
-from jaxgen.types.keys import generator, text
+from jaxgen.types.keys import generator, key_first, text
 from jaxgen.types.keys import require as require_key
 from jaxgen.types.numbers import require, require_flag, require_kind, shown
 from jaxgen.types.plan import numbered
@@ -27,6 +27,7 @@ _TRIES = 100
 """So often are rows that came before drawn again."""
 
 
+@key_first
 def leave_out(
     key: Key,
     n: int,
@@ -116,6 +117,7 @@ def _systematic(
     return masks
 
 
+@key_first
 def balanced(key: Key, n: int, fraction: float, resamples: int) -> Plan:
     """Cyclic balanced splits, for few resamples (Varfis & Corleto 1994, section 2.2).
 
@@ -144,6 +146,7 @@ def balanced(key: Key, n: int, fraction: float, resamples: int) -> Plan:
     return Plan(1 - test, test, scheme, {"partition": np.zeros(resamples, np.int64)}).checked()
 
 
+@key_first
 def bootstrap(key: Key, n: int, resamples: int, sets: int | None = None, lazy: bool = False) -> Plan:
     """Bootstrap samples, tested on the cases that they lack (Efron 1983, "Estimating the error rate of a prediction
     rule").

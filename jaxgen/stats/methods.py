@@ -92,13 +92,11 @@ def _between_strata(losses: Losses) -> tuple[Float[np.ndarray, "*Q"] | float, st
     the mean loss sum_k p_k m_k has the variance sum_k p_k (m_k - m)^2 / n from the p_k, which are multinomial.
     """
     stratum = losses.plan.cases.get("stratum")
-    if stratum is None:
+    if stratum is None or (losses.values is None and "auc" in losses.loss.lower()):  # an AUC asks for no shares
         return 0.0, ""
     if losses.values is None:
-        return (
-            0.0,
-            "splits are stratified: how shares of classes vary between data sets is not in the standard error",
-        )
+        note = "splits are stratified: how shares of classes vary between data sets is not in the standard error"
+        return 0.0, note
     weights = losses.plan.test.astype(np.float64)
     kept = np.where(weights > 0, weights * every_case(losses), 0).sum(-2)
     of_class = (stratum[:, None] == np.arange(stratum.max() + 1)).astype(np.float64)

@@ -142,7 +142,7 @@ def over_splits(
     require_one_of("scale", scale, ("identity", "logit"))
     require_level(level)
     require_alternative(alternative)
-    rows = _as_rows(values, plan)
+    rows = _as_rows(values, plan, unit)
     line = advice.line(plan, rates=False)
     if line.interval not in ("corrected_t", "bouckaert_frank"):
         raise ValueError(
@@ -161,7 +161,7 @@ def over_splits(
     return replace(result, unit=unit, learner="")
 
 
-def _as_rows(values: Any, plan: Plan) -> Losses:
+def _as_rows(values: Any, plan: Plan, unit: str) -> Losses:
     """The numbers as means of rows, checked against the plan."""
     numbers = as_numbers("values", values)
     shape = (*plan.train.shape[:-2], plan.resamples)
@@ -172,4 +172,4 @@ def _as_rows(values: Any, plan: Plan) -> Losses:
         )
     require_finite("values", numbers, "leave out rows in which the statistic is not defined, and their plan's rows")
     none = np.full(numbers.shape, np.nan)
-    return Losses(numbers, none, plan, "", "statistic", np.zeros(numbers.shape, np.uint8))
+    return Losses(numbers, none, plan, "", unit, np.zeros(numbers.shape, np.uint8))
