@@ -183,6 +183,12 @@ def message_of(call):
         ),
         (lambda both: compare.recommend(both["line"]), "missing 1 required .*'second'"),
         (
+            lambda both: compare.corrected_t(both),
+            "and a second one; or compare all pairs with compare.pairwise(losses)",
+        ),
+        (lambda both: compare.wilcoxon(list(both.values())), "take one, such as losses[0], and a second one"),
+        (lambda both: resample.k_fold(24), "expected a random key first, got 24; call k_fold(jax.random.key(1), n)"),
+        (
             lambda both: interval.recommend(both),
             "expected the losses of one learner, got a dict of 2; take one, such as losses['line']",
         ),

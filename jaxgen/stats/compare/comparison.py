@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxgen.stats.checks import require_losses
+from jaxgen.stats.checks import of_several, require_losses
 from jaxgen.stats.methods import Estimate
 from jaxgen.stats.spread import Spread, dropped, joined, without_spread
 from jaxgen.stats.statistic import direction
 from jaxgen.types import Losses
 from jaxgen.types.late import pandas as pd
-from jaxgen.types.numbers import p_in_words
+from jaxgen.types.numbers import explained_call, p_in_words
 from jaxgen.types.result import Result, described
 
 Describe = tuple[str, str, str]
@@ -70,6 +70,16 @@ class Comparison(Result):
 
     def _numbers(self) -> tuple[str, ...]:
         return (*super()._numbers(), "statistic", "p_value")
+
+
+def _lacking_second(_: Any, *given: Any) -> str:
+    """What to say where one argument holds the losses of both; empty if it does not."""
+    several = of_several(given[0]) if len(given) == 1 else ""
+    return several and f"{several}, and a second one; or compare all pairs with compare.pairwise(losses)"
+
+
+of_two = explained_call(_lacking_second)
+"""Decorator of a test of two learners [*Q, R]: says so where it is given the losses of several in one."""
 
 
 def require_same(first: Losses, second: Losses) -> None:

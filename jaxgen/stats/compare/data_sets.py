@@ -6,10 +6,11 @@ import numpy as np
 import scipy
 
 from jaxgen.stats.checks import require_alternative
-from jaxgen.stats.compare.comparison import Comparison, of_test, require_same
+from jaxgen.stats.compare.comparison import Comparison, of_test, of_two, require_same
 from jaxgen.types import Losses
 
 
+@of_two
 def wilcoxon(first: Losses, second: Losses, *, alternative: str = "two-sided") -> Comparison:
     """Wilcoxon's signed-rank test over data sets (Wilcoxon 1945; advised by Demšar 2006, "Statistical comparisons of
     classifiers"): are the mean losses of one learner lower, data set by data set?

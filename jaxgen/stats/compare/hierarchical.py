@@ -7,7 +7,7 @@ import scipy
 from jaxtyping import Float
 
 from jaxgen.stats.checks import require_draws, require_level
-from jaxgen.stats.compare.comparison import Comparison, compared, difference
+from jaxgen.stats.compare.comparison import Comparison, compared, difference, of_two
 from jaxgen.stats.design import without_repeats
 from jaxgen.stats.methods import refuse_unfit, require_rows
 from jaxgen.stats.spread import Spread
@@ -22,6 +22,7 @@ _GRID = 160
 """Points at which the densities of the scale and of the degrees of freedom are worked out."""
 
 
+@of_two
 def hierarchical_t(
     first: Losses, second: Losses, *, rope: float = 0.0, level: float = 0.95, resamples: int = 20_000, seed: int = 0
 ) -> Comparison:

@@ -12,7 +12,7 @@ import scipy
 from jaxtyping import Float
 
 from jaxgen.stats.checks import require_losses
-from jaxgen.stats.compare.comparison import Comparison, of_spread, of_test, require_same
+from jaxgen.stats.compare.comparison import Comparison, of_spread, of_test, of_two, require_same
 from jaxgen.stats.rows import every_case
 from jaxgen.stats.spread import dropped, independent
 from jaxgen.types import Losses, Plan
@@ -57,6 +57,7 @@ def expected_loss(losses: Losses) -> Result:
     )
 
 
+@of_two
 def disjoint_t(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The t-test over instances whose test sets do not overlap (Rasmussen et al. 1996; Neal 1998, eq. 3): I - 1
     degrees of freedom.
@@ -97,6 +98,7 @@ def disjoint_t(first: Losses, second: Losses, *, level: float = 0.95, alternativ
     return of_spread(describe, first, second, independent(cases.mean(-1)), alternative, level, note, parts)
 
 
+@of_two
 def quasi_f(first: Losses, second: Losses) -> Comparison:
     """The F-test over instances with one common test set (Rasmussen et al. 1996), two-sided.
 

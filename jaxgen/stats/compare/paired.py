@@ -7,7 +7,15 @@ import scipy
 from jaxtyping import Float
 
 from jaxgen.stats.checks import require_alternative, require_draws
-from jaxgen.stats.compare.comparison import Comparison, difference, of_estimate, of_spread, of_test, require_same
+from jaxgen.stats.compare.comparison import (
+    Comparison,
+    difference,
+    of_estimate,
+    of_spread,
+    of_test,
+    of_two,
+    require_same,
+)
 from jaxgen.stats.design import one_test_set
 from jaxgen.stats.methods import on_one_test_set
 from jaxgen.stats.rows import cases_of_row
@@ -16,6 +24,7 @@ from jaxgen.types import Losses
 from jaxgen.types.numbers import require_one_of
 
 
+@of_two
 def hold_out_t(
     first: Losses, second: Losses, *, row: int | None = None, level: float = 0.95, alternative: str = "two-sided"
 ) -> Comparison:
@@ -48,6 +57,7 @@ def hold_out_t(
     return of_spread((*describe, _target(first, row)), first, second, independent(cases), alternative, level)
 
 
+@of_two
 def mcnemar(first: Losses, second: Losses, *, kind: str = "mid-p", row: int | None = None) -> Comparison:
     """McNemar's test of two error rates on the same test cases (McNemar 1947; mid-p: Fagerland, Lydersen & Laake 2013).
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from jaxgen.stats import advice, methods
 from jaxgen.stats.checks import require_alternative, require_level
-from jaxgen.stats.compare.comparison import difference, require_same
+from jaxgen.stats.compare.comparison import difference, of_two, require_same
 from jaxgen.stats.methods import Estimate
 from jaxgen.stats.spread import dropped, joined
 from jaxgen.stats.statistic import require_less_is_better
@@ -28,6 +28,7 @@ the losses, which Fieller's limits need.
 """
 
 
+@of_two
 def error_ratio(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Result:
     """G of the second learner over G of the first, with Fieller's interval (Fieller 1954, "Some problems in interval
     estimation").

@@ -4,25 +4,18 @@ from dataclasses import replace
 from typing import Any
 
 from jaxgen.stats import advice
-from jaxgen.stats.checks import of_several, require_alternative, require_level
+from jaxgen.stats.checks import require_alternative, require_level
 from jaxgen.stats.compare import instances, paired, splits
-from jaxgen.stats.compare.comparison import Comparison, require_same
+from jaxgen.stats.compare.comparison import Comparison, of_two, require_same
 from jaxgen.stats.spread import joined
 from jaxgen.stats.statistic import OfRows
 from jaxgen.types import Losses
-from jaxgen.types.numbers import explained_call
 
 _TWO_SIDED = ("mcnemar", "quasi_f")
 """Tests without an alternative and without an interval."""
 
 
-def _lacking_second(_: Any, *given: Any) -> str:
-    """What to say where one argument holds the losses of both."""
-    several = of_several(given[0]) if len(given) == 1 else ""
-    return several and f"{several}, and a second one; or compare all pairs with compare.pairwise(losses)"
-
-
-@explained_call(_lacking_second)
+@of_two
 def recommend(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The test that suits these losses and the weights of their plan; `note` says why, and how often a test at 5 %
     rejected where two learners were equally good, at worst of what was measured: not every one keeps to 5 %.

@@ -6,7 +6,7 @@ from jaxtyping import Float
 
 from jaxgen.stats import methods
 from jaxgen.stats.checks import require_level
-from jaxgen.stats.compare.comparison import Comparison, compared, difference, differences, of_estimate, of_test
+from jaxgen.stats.compare.comparison import Comparison, compared, difference, differences, of_estimate, of_test, of_two
 from jaxgen.stats.design import divisions, not_folds, overlap, require_independent, ten_halves
 from jaxgen.stats.rows import every_case
 from jaxgen.stats.spread import dropped
@@ -18,6 +18,7 @@ SAME_SIZE = "the mean difference over training sets of this size"
 HALF = "the mean difference over training sets of half the cases"
 
 
+@of_two
 def paired_t(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The t-test of Larsen & Hansen 1995, eq. 9: takes the R differences for independent.
 
@@ -44,6 +45,7 @@ def paired_t(first: Losses, second: Losses, *, level: float = 0.95, alternative:
     return of_estimate(describe, first, second, methods.naive(change), alternative, level, note)
 
 
+@of_two
 def corrected_t(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The corrected resampled t-test (Nadeau & Bengio 2003, "Inference for the generalization error").
 
@@ -67,6 +69,7 @@ def corrected_t(first: Losses, second: Losses, *, level: float = 0.95, alternati
     return of_estimate(describe, first, second, methods.corrected(difference(first, second)), alternative, level)
 
 
+@of_two
 def bayesian_t(first: Losses, second: Losses, *, rope: float = 0.0, level: float = 0.95) -> Comparison:
     """The correlated Bayesian t-test (Corani & Benavoli 2015; Benavoli et al. 2017), with a region of practical
     equivalence.
@@ -103,6 +106,7 @@ def bayesian_t(first: Losses, second: Losses, *, rope: float = 0.0, level: float
     return compared(describe, first, second, spread, tested, limits, level=level, note=estimate.note, parts=parts)
 
 
+@of_two
 def k_fold_t(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The naive t-test over the folds of (repeated) cross-validation (Dietterich 1998), kept to show what it does.
 
@@ -132,6 +136,7 @@ def k_fold_t(first: Losses, second: Losses, *, level: float = 0.95, alternative:
     return of_estimate(describe, first, second, estimate, alternative, level, note)
 
 
+@of_two
 def corrected_k_fold_t(
     first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided"
 ) -> Comparison:
@@ -156,6 +161,7 @@ def corrected_k_fold_t(
     return of_estimate(describe, first, second, methods.folds(difference(first, second)), alternative, level)
 
 
+@of_two
 def five_by_two_t(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The 5x2 cross-validated t-test (Dietterich 1998): t = p_1^(1) / sqrt(sum_i s_i^2 / 5), 5 degrees of freedom.
 
@@ -181,6 +187,7 @@ def five_by_two_t(first: Losses, second: Losses, *, level: float = 0.95, alterna
     return of_estimate(describe, first, second, estimate, alternative, level, note)
 
 
+@of_two
 def five_by_two_f(first: Losses, second: Losses) -> Comparison:
     """The combined 5x2 cross-validated F-test (Alpaydin 1999): F = sum_ij p_ij^2 / (2 sum_i s_i^2), 10 and 5 degrees
     of freedom.
@@ -214,6 +221,7 @@ def five_by_two_f(first: Losses, second: Losses) -> Comparison:
     )
 
 
+@of_two
 def cv_clt(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The test by the central limit theorem of cross-validation (Bayle, Bayle, Janson & Mackey 2020), with the
     all-pairs variance.
@@ -249,6 +257,7 @@ def cv_clt(first: Losses, second: Losses, *, level: float = 0.95, alternative: s
     return of_estimate(describe, first, second, estimate, alternative, level)
 
 
+@of_two
 def nested_cross_validation(
     first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided"
 ) -> Comparison:
@@ -273,6 +282,7 @@ def nested_cross_validation(
     return of_estimate(describe, first, second, estimate, alternative, level)
 
 
+@of_two
 def jackknife_after_leave_out(
     first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided"
 ) -> Comparison:
@@ -302,6 +312,7 @@ def jackknife_after_leave_out(
     return of_estimate(describe, first, second, estimate._replace(spread=spread), alternative, level)
 
 
+@of_two
 def conservative_z(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The conservative Z-test (Nadeau & Bengio 2003, "Inference for the generalization error"): the mean difference
     over splits of all data, with a variance from pairs of disjoint halves that is too large rather than too small.
@@ -321,6 +332,7 @@ def conservative_z(first: Losses, second: Losses, *, level: float = 0.95, altern
     return of_estimate(describe, first, second, estimate, alternative, level)
 
 
+@of_two
 def grouped_t(first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided") -> Comparison:
     """The t-test of cases that come in groups: `interval.grouped` of the differences of case losses.
 
@@ -341,6 +353,7 @@ def grouped_t(first: Losses, second: Losses, *, level: float = 0.95, alternative
     return of_estimate(describe, first, second, estimate, alternative, level)
 
 
+@of_two
 def corrected_score(
     first: Losses, second: Losses, *, level: float = 0.95, alternative: str = "two-sided"
 ) -> Comparison:
@@ -380,6 +393,7 @@ def corrected_score(
     return of_estimate(describe, first, second, estimate, alternative, level)
 
 
+@of_two
 def probability_greater(first: Losses, second: Losses, *, paired: bool = True) -> Float[np.ndarray, "*Q"]:
     """Prob(G2 > G1), estimated from the resamplings; ties count one half (Larsen & Hansen 1995, "Numerical examples").
 
@@ -403,6 +417,7 @@ def probability_greater(first: Losses, second: Losses, *, paired: bool = True) -
     return np.asarray((ranks.sum(-1) - r * (r + 1) / 2) / r**2)
 
 
+@of_two
 def probability_interval(first: Losses, second: Losses, *, level: float = 0.95) -> Result:
     """Prob(G2 > G1) on the same split, with Wilson's interval for having drawn R splits and not all (Larsen & Hansen
     1995; Wilson 1927).
