@@ -180,9 +180,11 @@ def test_a_target_of_words_makes_a_classification(csv, folder, capsys):
     assert main(["assess", "kinds.csv", "--target", "kind", "--out", "out", *FEW]) == 0
     printed = capsys.readouterr().out
     assert "kinds: 24 cases, 3 inputs, target 'kind': classification, 2 classes: cheap, dear\n" in printed
-    # one column of zeros and ones per class: the mean predicts the shares of the classes, and Brier's score is about 2
-    # * 0.5 * 0.5
-    assert store.open(folder / "out" / "2").losses().g.mean() == pytest.approx(0.5, abs=0.1)
+    losses = store.open(folder / "out" / "2").losses()
+    assert losses.loss == "zero_one"
+    # One column of zeros and ones per class, 12 cases each: the shares decide for the class that is more frequent among
+    # those trained on, which is the rarer one among those left out.
+    assert 0.4 < losses.g.mean() <= 1
 
 
 def test_classes_written_as_numbers_must_be_said_to_be_some(csv, folder, capsys):

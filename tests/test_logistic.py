@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from jaxgen import Data, assess, datasets, resample
 from jaxgen.learn.logistic import Logistic
-from jaxgen.loss import cross_entropy
+from jaxgen.loss import cross_entropy, squared
 
 CASES = [
     (Logistic(), 1),
@@ -121,7 +121,7 @@ def test_the_engine_gives_what_a_loop_over_slices_gives(learner, outputs, dtype)
     data = problem(outputs, 3)
     x, y = data.x.astype(dtype), data.y.astype(dtype)
     plan = resample.bootstrap(jax.random.key(5), 60, 12)
-    losses = assess(jax.random.key(0), learner, data, plan)
+    losses = assess(jax.random.key(0), learner, data, plan, squared)
     for j, weights in enumerate(plan.train):
         rows = np.repeat(np.arange(60), weights)
         want = np.sum((y - fitted(learner, x[rows], y[rows], np.ones(len(rows), dtype), x)) ** 2, axis=-1)
@@ -137,10 +137,12 @@ def test_the_engine_gives_what_a_loop_over_slices_gives(learner, outputs, dtype)
 def test_every_data_set_gets_its_own_answer(dtype):
     data = problem(3, 4, sets=4)
     plan = resample.leave_out(jax.random.key(1), 60, 0.25, 5, sets=4)
-    together = assess(jax.random.key(2), Logistic(), data, plan)
+    together = assess(jax.random.key(2), Logistic(), data, plan, squared)
     assert together.g.shape == (4, 5)
     for q in range(4):
-        close(together.values[q], assess(jax.random.key(2), Logistic(), data[q], plan[q]).values, dtype, times=4)
+        close(
+            together.values[q], assess(jax.random.key(2), Logistic(), data[q], plan[q], squared).values, dtype, times=4
+        )
 
 
 @pytest.mark.parametrize("learner", dict(CASES), ids=repr)
@@ -274,7 +276,9 @@ def test_many_unknowns_are_solved_by_conjugate_gradients(classes, dtype):
     x = random.normal(size=(400, 25))
     y = np.eye(classes)[(x[:, :1] * random.normal(size=(1, classes)) + random.gumbel(size=(400, classes))).argmax(1)]
     data = Data(x, y, tuple(f"x{i}" for i in range(25)), task="classification")
-    losses = assess(jax.random.key(0), Logistic(ridge=1.0), data, resample.k_fold(jax.random.key(0), 400, folds=4))
+    losses = assess(
+        jax.random.key(0), Logistic(ridge=1.0), data, resample.k_fold(jax.random.key(0), 400, folds=4), squared
+    )
     assert not losses.failed.any()
     params = fit(Logistic(ridge=1.0), x.astype(dtype), y.astype(dtype), np.ones(400, dtype))
     eps = np.finfo(dtype).eps
@@ -304,7 +308,7 @@ def test_separable_rows_fail_with_their_reason_and_spoil_no_neighbour(one_hot, d
     data = border()
     if one_hot:
         data = Data(data.x, np.hstack([1 - data.y, data.y]), data.names, task="classification")
-    losses = assess(jax.random.key(0), Logistic(), data, resample.leave_one_out(40))
+    losses = assess(jax.random.key(0), Logistic(), data, resample.leave_one_out(40), squared)
     assert losses.failed.tolist() == [j == 0 for j in range(40)]
     with pytest.raises(
         ValueError,
@@ -319,7 +323,7 @@ def test_separable_rows_fail_with_their_reason_and_spoil_no_neighbour(one_hot, d
         close(losses.values[j], want, dtype, times=4)
     assert np.isfinite(losses.values).all()
     assert losses.info["steps"][0] < 20  # it stops at the first step that separates
-    assert not assess(jax.random.key(0), Logistic(ridge=0.1), data, resample.leave_one_out(40)).failed.any()
+    assert not assess(jax.random.key(0), Logistic(ridge=0.1), data, resample.leave_one_out(40), squared).failed.any()
 
 
 def test_classes_that_touch_on_the_border_fail_as_separable(dtype):
@@ -334,7 +338,7 @@ def test_classes_that_touch_on_the_border_fail_as_separable(dtype):
         assert np.isfinite(params.weights).all()
     both = Data(np.vstack([x, x + 0.5]), np.vstack([y, y[::-1]]), ("x",), task="classification")
     train = np.stack([np.arange(20) < 10, np.ones(20, bool)]).astype(np.uint8)
-    losses = assess(jax.random.key(0), Logistic(), both, resample.from_weights(train, np.ones_like(train)))
+    losses = assess(jax.random.key(0), Logistic(), both, resample.from_weights(train, np.ones_like(train)), squared)
     assert losses.failed.tolist() == [True, False]
 
 
@@ -346,7 +350,7 @@ def test_rows_without_a_class_fail_with_their_reason_and_spoil_no_neighbour(ridg
     train[3] = label == 1  # one class only
     train[7] = label != 0  # all but one class
     train[np.arange(12), np.arange(12)] = 0
-    losses = assess(jax.random.key(0), Logistic(ridge=ridge), data, resample.from_weights(train, 1 - train))
+    losses = assess(jax.random.key(0), Logistic(ridge=ridge), data, resample.from_weights(train, 1 - train), squared)
     assert np.flatnonzero(losses.failed).tolist() == [3, 7]
     with pytest.raises(
         ValueError,
@@ -382,15 +386,15 @@ def test_dependent_inputs_fail_with_their_reason(dtype):
     plan = resample.leave_one_out(60)
     for inputs, failed in ((x, [5]), (twice, list(range(60)))):
         case = Data(inputs, data.y, tuple("abcd"), task="classification")
-        losses = assess(jax.random.key(0), Logistic(), case, plan)
+        losses = assess(jax.random.key(0), Logistic(), case, plan, squared)
         assert {int(code) - 1 for code in losses.failure[failed]} == {4}
         assert "linearly dependent" in losses.reasons[4]
-        assert not assess(jax.random.key(0), Logistic(ridge=1.0), case, plan).failed.any()
+        assert not assess(jax.random.key(0), Logistic(ridge=1.0), case, plan, squared).failed.any()
 
 
 def test_too_few_steps_are_said(dtype):
     data = problem(1, 11)
-    losses = assess(jax.random.key(0), Logistic(steps=2), data, resample.leave_one_out(60))
+    losses = assess(jax.random.key(0), Logistic(steps=2), data, resample.leave_one_out(60), squared)
     assert losses.failed.all()
     with pytest.raises(ValueError, match="Newton's method did not converge .raise steps"):
         _ = losses.g
