@@ -170,10 +170,10 @@ def test_programs_that_were_not_read_for_the_longest_time_go_first(folder, monke
         os.utime(newest, (time.time() - 100 + age,) * 2)
     older, newer = sorted(folder.glob("*.program"), key=lambda file: file.stat().st_mtime_ns)
     losses(learn.Mean())  # read again, so that the other is now the oldest
-    monkeypatch.setattr(kept, "_MOST_BYTES", sum(file.stat().st_size for file in (older, newer)))
+    monkeypatch.setattr(kept, "MOST_BYTES", sum(file.stat().st_size for file in (older, newer)))
     losses(learn.LeastSquares(ridge=1.0))
     assert not newer.exists()
-    assert sum(file.stat().st_size for file in folder.glob("*.program")) <= kept._MOST_BYTES
+    assert sum(file.stat().st_size for file in folder.glob("*.program")) <= kept.MOST_BYTES
     assert not [file for file in folder.iterdir() if file.suffix not in (".program", ".facts")]
 
 
