@@ -56,6 +56,15 @@ def test_coverage_is_that_of_splits_that_are_not_stratified():
     assert 0.91 < np.mean(covered) < 0.99
 
 
+def test_strata_that_are_too_small_for_equal_shares_add_little():
+    """With strata of two cases S^2 holds nearly all of the variance already."""
+    random = np.random.default_rng(5).random(N)
+    plan = resample.leave_out(KEY, N, 0.1, 200, strata=np.arange(N) // 2)
+    g = losses_on(plan, random).g
+    alone = g.std(ddof=1) * np.sqrt(1 / 200 + 12 / 108)
+    assert alone <= interval.corrected_t(losses_on(plan, random)).standard_error < 1.05 * alone
+
+
 def test_without_strata_nothing_is_added():
     random = np.random.default_rng(2).random(N)
     plan = resample.leave_out(KEY, N, 0.1, 40)

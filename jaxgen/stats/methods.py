@@ -76,7 +76,7 @@ def corrected(losses: Losses) -> Estimate:
     require_rows(losses)
     r, ratio = losses.resamples, (losses.plan.test_sizes / losses.plan.train_sizes).mean(-1)
     plain = independent(losses.g)
-    between, stratified = _between_strata(losses)
+    between, stratified = _between_strata(losses, 1 / r + ratio)
     error = np.sqrt(np.square(plain.standard_error) * (1 + r * ratio) + between)
     floor = np.sqrt(np.square(plain.standard_error) * r * ratio + between)
     note = f"{again} rows repeat the weights of others; the losses of equal rows were averaged" if again else ""
@@ -84,12 +84,15 @@ def corrected(losses: Losses) -> Estimate:
     return Estimate(spread, joined(note, stratified, caution(losses.plan)), {"floor": np.asarray(floor)})
 
 
-def _between_strata(losses: Losses) -> tuple[Float[np.ndarray, "*Q"] | float, str]:
+def _between_strata(
+    losses: Losses, factor: Float[np.ndarray, "*P"] | float
+) -> tuple[Float[np.ndarray, "*Q"] | float, str]:
     """What the shares of the classes add to the variance of a mean over stratified splits, [*Q], and what to say of it.
 
     Test sets that hold equal shares of every class do not show in S^2 how these shares vary from one data set to
     another. With p_k the share of class k among the n cases and m_k the mean loss of its cases where they are tested,
-    the mean loss sum_k p_k m_k has the variance sum_k p_k (m_k - m)^2 / n from the p_k, which are multinomial.
+    the mean loss sum_k p_k m_k has the variance sum_k p_k (m_k - m)^2 / n from the p_k, which are multinomial. Where
+    classes are too small for equal shares, S^2 times its factor [*P] holds a part of that, which is not added again.
     """
     stratum = losses.plan.cases.get("stratum")
     if stratum is None or (losses.values is None and "auc" in losses.loss.lower()):  # an AUC asks for no shares
@@ -105,6 +108,8 @@ def _between_strata(losses: Losses) -> tuple[Float[np.ndarray, "*Q"] | float, st
     share = share / share.sum(-1, keepdims=True)
     centre = (share * mean).sum(-1, keepdims=True)
     between = (share * np.square(mean - centre)).sum(-1) / losses.plan.n
+    of_rows = (weights @ of_class / weights.sum(-1, keepdims=True) * mean[..., None, :]).sum(-1)
+    between = np.maximum(between - factor * of_rows.var(-1, ddof=1), 0)
     return (
         between,
         "splits are stratified: what shares of classes add to the variance between data sets was added",
