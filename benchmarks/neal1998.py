@@ -232,9 +232,9 @@ def main():
         RESULTS / "neal1998_pairs.csv", index=False, float_format="%.6g"
     )
     for one in found:
-        figure = delve.task_figure(one.tasks, one.prototask)
-        figure.savefig(RESULTS / f"neal1998_{one.prototask}.png", dpi=160)
-        plt.close(figure)
+        panels = delve.task_figure(one.tasks, one.prototask)
+        panels.savefig(RESULTS / f"neal1998_{one.prototask}.png", dpi=160)
+        plt.close(panels.figure)
 
 
 if __name__ == "__main__":

@@ -178,7 +178,7 @@ class Classifier(ClassifierMixin, _Estimator):
     """A learner of jaxgen as a classifier of scikit-learn: as `Regressor`, with one output for each class.
 
     Args:
-      learner: such as `learn.Neighbours(5)`; None is `learn.Normalised(learn.Logistic(ridge=1.0))`. One that predicts
+      learner: such as `learn.Neighbours(5)`; None is `learn.Normalised(learn.Logistic())`. One that predicts
         probabilities has `predict_proba`, others `decision_function`.
       random_state: as for `Regressor`.
 
@@ -188,7 +188,7 @@ class Classifier(ClassifierMixin, _Estimator):
     """
 
     def _default(self) -> Learner:
-        return Normalised(Logistic(ridge=1.0))
+        return Normalised(Logistic())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Classifier":  # noqa: N803
         """Trains the learner.

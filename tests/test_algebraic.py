@@ -267,7 +267,7 @@ def test_nic_of_log_loss_is_takeuchis_criterion():
     x = DATA.x[:, :2]
     y = (np.random.default_rng(1).random(30) < 1 / (1 + np.exp(-x[:, 0]))).astype(float)
     fit = algebraic.full_fit(
-        KEY, learn.Logistic(), Data(x, y[:, None], ("a", "b"), task="classification"), loss.cross_entropy
+        KEY, learn.Logistic(ridge=0.0), Data(x, y[:, None], ("a", "b"), task="classification"), loss.cross_entropy
     )
     model = sm.Logit(y, sm.add_constant(x))
     found = model.fit(disp=0)

@@ -138,7 +138,7 @@ def test_the_seed_decides_what_is_drawn():
     [
         (lambda: Regressor("linear").fit(X, Y), TypeError, "expected Regressor to hold a learner with the methods"),
         (lambda: Regressor(learn.Mean).fit(X, Y), TypeError, "write Mean()"),
-        (lambda: Regressor(learn.Logistic()).fit(X, Y), ValueError, "use jaxgen.sklearn.Classifier"),
+        (lambda: Regressor(learn.Logistic(ridge=0.0)).fit(X, Y), ValueError, "use jaxgen.sklearn.Classifier"),
         (lambda: Regressor(Ridge()).fit(X, Y), TypeError, "use that one itself"),
         (lambda: Regressor(learn.External(RandomForestRegressor())).fit(X, Y), TypeError, "use that one itself"),
         (lambda: Regressor().fit(X, Y, np.full(60, 0.5)), ValueError, "expected sample_weight as whole numbers"),

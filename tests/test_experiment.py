@@ -187,9 +187,18 @@ def test_learners_are_called_by_the_word_that_was_typed_and_their_code_is_said_o
     stored = store.open(folder / "out" / "1").losses()
     assert (stored.learner, stored.label) == ("LeastSquares()", ""), "what a run is told apart by"
     assert main([*words, "--out", "out"]) == 0, "it goes on"
+    capsys.readouterr()
     assert main(["report", "out", "--html", "again.html"]) == 0
     assert '<td class="name">linear</td>' in (folder / "again.html").read_text()
-    capsys.readouterr()
+    said = capsys.readouterr().out.splitlines()
+    assert [line.partition(",")[0] for line in said if " loss, " in line] == [
+        "linear: LeastSquares()",
+        "mean: Mean()",
+        "LeastSquares(ridge=9.0)",
+    ]
+    (folder / "out" / "experiment.toml").write_text("target = [")
+    assert main(["report", "out"]) == 0, "its words only are lost"
+    assert "\nMean(), squared loss" in capsys.readouterr().out
 
 
 CONFIGS = {

@@ -308,8 +308,8 @@ REFUSED_FOR_CLASSES = {
     "ridge of Logistic: text": (lambda: Logistic(ridge="a"), "the ridge to be a finite number .*, got 'a'"),
     "intercept of Logistic": (lambda: Logistic(intercept=None), "intercept to be True or False, got None"),
     "normalised zeros and ones": (
-        lambda: Normalised(Logistic(), targets="normalised"),
-        r"targets='unchanged' or 'by task' for Logistic\(\), which learns from zeros and ones, got 'normalised'",
+        lambda: Normalised(Logistic(ridge=0.0), targets="normalised"),
+        r"targets='unchanged' or 'by task' for Logistic\(ridge=0.0\), which learns from zeros and ones, got 'normal",
     ),
 }
 

@@ -19,8 +19,8 @@ from jaxgen.learn.logistic import Logistic
 from jaxgen.loss import cross_entropy, squared
 
 CASES = [
-    (Logistic(), 1),
-    (Logistic(), 3),
+    (Logistic(ridge=0.0), 1),
+    (Logistic(ridge=0.0), 3),
     (Logistic(ridge=1.0), 2),
     (Logistic(ridge=1.0), 3),
     (Logistic(ridge=0.3, intercept=False), 3),
@@ -137,11 +137,14 @@ def test_the_engine_gives_what_a_loop_over_slices_gives(learner, outputs, dtype)
 def test_every_data_set_gets_its_own_answer(dtype):
     data = problem(3, 4, sets=4)
     plan = resample.leave_out(jax.random.key(1), 60, 0.25, 5, sets=4)
-    together = assess(jax.random.key(2), Logistic(), data, plan, squared)
+    together = assess(jax.random.key(2), Logistic(ridge=0.0), data, plan, squared)
     assert together.g.shape == (4, 5)
     for q in range(4):
         close(
-            together.values[q], assess(jax.random.key(2), Logistic(), data[q], plan[q], squared).values, dtype, times=4
+            together.values[q],
+            assess(jax.random.key(2), Logistic(ridge=0.0), data[q], plan[q], squared).values,
+            dtype,
+            times=4,
         )
 
 
@@ -195,8 +198,8 @@ def test_maximum_likelihood_is_that_of_statsmodels(outputs, dtype):
     peer = model(labels[cases], design[cases]).fit(method="newton", tol=1e-12, maxiter=100, disp=False)
     want = peer.predict(design)
     want = want[:, None] if outputs == 1 else np.stack([1 - want, want], axis=1) if outputs == 2 else want
-    close(fitted(Logistic(), x, y, w.astype(dtype), x), want, dtype)
-    params = fit(Logistic(), x, y, w.astype(dtype))
+    close(fitted(Logistic(ridge=0.0), x, y, w.astype(dtype), x), want, dtype)
+    params = fit(Logistic(ridge=0.0), x, y, w.astype(dtype))
     coefficients = np.concatenate([np.asarray(params.intercept)[None], np.asarray(params.weights)])
     if outputs > 1:
         np.testing.assert_allclose(coefficients.sum(1), 0, atol=EXACT[dtype] * np.abs(coefficients).max())
@@ -220,7 +223,7 @@ def test_units_do_not_matter_even_to_single_precision(dtype):
     """
     data = problem(1, 7)
     x = (((data.x - 2) / [1, 10, 0.1]) * [1e-6, 1e5, 10] + [0, 0, 2000]).astype(np.float32).astype(float)
-    got = fitted(Logistic(), x.astype(dtype), data.y.astype(dtype), np.ones(60, dtype), x.astype(dtype))
+    got = fitted(Logistic(ridge=0.0), x.astype(dtype), data.y.astype(dtype), np.ones(60, dtype), x.astype(dtype))
     design = sm.add_constant((x - [0, 0, 2000]) / [1e-6, 1e5, 10])
     want = sm.Logit(data.y[:, 0], design).fit(method="newton", tol=1e-12, disp=False).predict(design)[:, None]
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 if dtype == np.float32 else 1e-9)
@@ -284,7 +287,7 @@ def test_many_unknowns_are_solved_by_conjugate_gradients(classes, dtype):
     eps = np.finfo(dtype).eps
     least = 20 * eps if classes == 3 else max(20 * eps, 1e-4 * eps**0.5)
     assert params.gradient < least
-    probability = np.asarray(Logistic().predict(params, jnp.asarray(x.astype(dtype))), np.float64)
+    probability = np.asarray(Logistic(ridge=0.0).predict(params, jnp.asarray(x.astype(dtype))), np.float64)
     # the gradient of the objective by hand; its terms add up to about 400
     np.testing.assert_allclose(x.T @ (probability - y) + np.asarray(params.weights, np.float64), 0, atol=400 * least)
     np.testing.assert_allclose((probability - y).sum(0), 0, atol=400 * least)
@@ -308,18 +311,18 @@ def test_separable_rows_fail_with_their_reason_and_spoil_no_neighbour(one_hot, d
     data = border()
     if one_hot:
         data = Data(data.x, np.hstack([1 - data.y, data.y]), data.names, task="classification")
-    losses = assess(jax.random.key(0), Logistic(), data, resample.leave_one_out(40), squared)
+    losses = assess(jax.random.key(0), Logistic(ridge=0.0), data, resample.leave_one_out(40), squared)
     assert losses.failed.tolist() == [j == 0 for j in range(40)]
     with pytest.raises(
         ValueError,
-        match=r"1 failed of 40 for Logistic\(\) on .*row 0: its training cases are separable by their "
+        match=r"1 failed of 40 for Logistic\(ridge=0.0\) on .*row 0: its training cases are separable by their "
         r"inputs .*ridge > 0.*without_failed",
     ):
         _ = losses.g
     x, y = data.x.astype(dtype), data.y.astype(dtype)
     for j in (1, 17, 39):
         rows = np.delete(np.arange(40), j)
-        want = np.sum((y - fitted(Logistic(), x[rows], y[rows], np.ones(39, dtype), x)) ** 2, axis=-1)
+        want = np.sum((y - fitted(Logistic(ridge=0.0), x[rows], y[rows], np.ones(39, dtype), x)) ** 2, axis=-1)
         close(losses.values[j], want, dtype, times=4)
     assert np.isfinite(losses.values).all()
     assert losses.info["steps"][0] < 20  # it stops at the first step that separates
@@ -333,12 +336,14 @@ def test_classes_that_touch_on_the_border_fail_as_separable(dtype):
     x = np.array([-3.0, -2, -1, 0, 0, 0, 0, 1, 2, 3])[:, None]
     y = np.array([0.0, 0, 0, 0, 1, 0, 1, 1, 1, 1])[:, None]
     for inputs, targets in ((x, y), (1000 + x, y), (x, np.hstack([y, 1 - y]))):
-        params = fit(Logistic(), inputs.astype(dtype), targets.astype(dtype), np.ones(10, dtype))
+        params = fit(Logistic(ridge=0.0), inputs.astype(dtype), targets.astype(dtype), np.ones(10, dtype))
         assert "separable" in Logistic.failures[int(params.trouble) - 1]
         assert np.isfinite(params.weights).all()
     both = Data(np.vstack([x, x + 0.5]), np.vstack([y, y[::-1]]), ("x",), task="classification")
     train = np.stack([np.arange(20) < 10, np.ones(20, bool)]).astype(np.uint8)
-    losses = assess(jax.random.key(0), Logistic(), both, resample.from_weights(train, np.ones_like(train)), squared)
+    losses = assess(
+        jax.random.key(0), Logistic(ridge=0.0), both, resample.from_weights(train, np.ones_like(train)), squared
+    )
     assert losses.failed.tolist() == [True, False]
 
 
@@ -386,7 +391,7 @@ def test_dependent_inputs_fail_with_their_reason(dtype):
     plan = resample.leave_one_out(60)
     for inputs, failed in ((x, [5]), (twice, list(range(60)))):
         case = Data(inputs, data.y, tuple("abcd"), task="classification")
-        losses = assess(jax.random.key(0), Logistic(), case, plan, squared)
+        losses = assess(jax.random.key(0), Logistic(ridge=0.0), case, plan, squared)
         assert {int(code) - 1 for code in losses.failure[failed]} == {4}
         assert "linearly dependent" in losses.reasons[4]
         assert not assess(jax.random.key(0), Logistic(ridge=1.0), case, plan, squared).failed.any()
@@ -394,7 +399,7 @@ def test_dependent_inputs_fail_with_their_reason(dtype):
 
 def test_too_few_steps_are_said(dtype):
     data = problem(1, 11)
-    losses = assess(jax.random.key(0), Logistic(steps=2), data, resample.leave_one_out(60), squared)
+    losses = assess(jax.random.key(0), Logistic(ridge=0.0, steps=2), data, resample.leave_one_out(60), squared)
     assert losses.failed.all()
     with pytest.raises(ValueError, match="Newton's method did not converge .raise steps"):
         _ = losses.g
@@ -422,7 +427,7 @@ def test_it_converges_just_where_a_linear_programme_says_that_there_is_a_minimum
         (x @ random.normal(size=(200, 2, classes)) * 2 + random.gumbel(size=(200, n, classes))).argmax(-1)
     ][..., : outputs if outputs > 1 else 1]
     x, y, w = x.astype(dtype), y.astype(dtype), jnp.ones(n, dtype)
-    fits = jax.jit(jax.vmap(lambda x, y: Logistic().fit(jax.random.key(0), x, y, w)))(x, y)
+    fits = jax.jit(jax.vmap(lambda x, y: Logistic(ridge=0.0).fit(jax.random.key(0), x, y, w)))(x, y)
     want = np.array([separable(a, b) for a, b in zip(x, y, strict=True)])
     assert 20 < want.sum() < 180
     np.testing.assert_array_equal(np.asarray(fits.trouble) > 0, want)
@@ -453,7 +458,7 @@ def test_newton_steps_are_halved_where_full_ones_diverge(dtype):
         return np.sum(np.logaddexp(0, logits) - targets * logits), (design / scale).T @ (expit(logits) - targets)
 
     want = minimize(objective, np.zeros(3), jac=True, method="BFGS", options={"gtol": 1e-8, "maxiter": 10_000}).x
-    got = fitted(Logistic(), x, y, np.ones(12, dtype), x)
+    got = fitted(Logistic(ridge=0.0), x, y, np.ones(12, dtype), x)
     np.testing.assert_allclose(got[:, 0], expit(design / scale @ want), rtol=0, atol=max(EXACT[dtype], 1e-6))
 
 
@@ -465,8 +470,12 @@ def test_what_it_cannot_learn_from_is_refused():
     both = data.y.copy()
     both[4] = 1
     for learner, y, message in (
-        (Logistic(), half, r"expected targets of zeros and ones for Logistic\(\), got 0.5 in case 7; read the data"),
-        (Logistic(), both, "expected one class for every case, got 3 of 3 in case 4; give one column"),
+        (
+            Logistic(ridge=0.0),
+            half,
+            r"expected targets of zeros and ones for Logistic\(ridge=0.0\), got 0.5 in case 7; read the data",
+        ),
+        (Logistic(ridge=0.0), both, "expected one class for every case, got 3 of 3 in case 4; give one column"),
         (Logistic(ridge=-1.0), data.y, "expected the ridge to be a finite number of at least 0, got -1.0; give 0"),
         (Logistic(ridge=float("nan")), data.y, "expected the ridge to be a finite number of at least 0, got nan"),
         (Logistic(steps=0), data.y, "expected the Newton steps to be a whole number from 1 to 2147483647, got 0"),

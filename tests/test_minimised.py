@@ -65,7 +65,7 @@ ENDS = [
         (learn.Normalised(learn.LeastSquares(ridge=3.0), how=how), "DATA", loss.squared, EXACT)
         for how in ("delve", "standard")
     ),
-    (learn.Logistic(), "THREE", loss.cross_entropy, EXACT),
+    (learn.Logistic(ridge=0.0), "THREE", loss.cross_entropy, EXACT),
     (learn.Logistic(ridge=0.5), "CLASSES", loss.cross_entropy, EXACT),
     (learn.Logistic(ridge=0.5, intercept=False), "THREE", loss.cross_entropy, EXACT),
     (learn.Normalised(learn.Logistic(ridge=1.0)), "THREE", loss.cross_entropy, EXACT),
@@ -177,7 +177,7 @@ def test_linear_networks_are_ridge_regression():
 
 def test_nic_of_softmax_regression_is_takeuchis_criterion():
     """TIC / 2N from statsmodels, whose parameters are relative to the first class; NIC does not depend on that."""
-    fit = fitted(learn.Logistic(), "THREE", loss.cross_entropy)
+    fit = fitted(learn.Logistic(ridge=0.0), "THREE", loss.cross_entropy)
     model = sm.MNLogit(THREE.y.argmax(-1), sm.add_constant(THREE.x))
     found = model.fit(disp=0, method="newton", tol=1e-12)
     flat = found.params.reshape(-1, order="F")

@@ -41,6 +41,13 @@ def changed(task, **columns):
     return replace(task, **values)
 
 
+def drawn(*given, **options):
+    """The figure, of which the axes that came back are all."""
+    axes = delve.task_figure(*given, **options)
+    assert list(axes) == axes.figure.axes
+    return axes.figure
+
+
 def panels(figure):
     """The axes of losses, and those of p-values, from left to right."""
     return figure.axes[::2], figure.axes[1::2]
@@ -68,7 +75,7 @@ def marks(axes):
 @pytest.mark.parametrize("standardised", [False, True])
 def test_panels_show_losses_and_standard_errors_in_the_order_of_sizes(methods, standardised):
     given = [made(size, methods) for size in (256, 64, 128)]
-    left, _ = panels(delve.task_figure(given, "kin-8nm", standardised=standardised))
+    left, _ = panels(drawn(given, "kin-8nm", standardised=standardised))
     assert [axes.get_title() for axes in left] == ["64", "128", "256"]
     assert {axes.get_ylim() for axes in left} == {left[0].get_ylim()}
     assert left[0].get_ylim()[0] == 0
@@ -87,7 +94,7 @@ def test_panels_show_losses_and_standard_errors_in_the_order_of_sizes(methods, s
 @pytest.mark.parametrize("adjusted", [False, True])
 def test_digits_stand_below_the_columns(adjusted):
     given = [made(size, 5) for size in (64, 128)]
-    figure = delve.task_figure(given, adjusted=adjusted)
+    figure = drawn(given, adjusted=adjusted)
     above, below = panels(figure)
     for upper, axes, task in zip(above, below, given, strict=True):
         digits = task.digits(adjusted)
@@ -107,7 +114,7 @@ def test_digits_stand_below_the_columns(adjusted):
 
 def test_what_the_marks_mean_is_said_below():
     both = [made(64, common=True), made(128, common=True)]
-    said = explained(delve.task_figure([both[0], replace(both[1], instances=4)], "a title"))
+    said = explained(drawn([both[0], replace(both[1], instances=4)], "a title"))
     for part in (
         "a title",
         "100 p, rounded up",
@@ -116,7 +123,7 @@ def test_what_the_marks_mean_is_said_below():
     ):
         assert part in said
     assert "arrow" not in said
-    assert "5 instances." in explained(delve.task_figure(both))
+    assert "5 instances." in explained(drawn(both))
 
 
 def test_a_loss_far_above_the_others_does_not_squash_them():
@@ -126,7 +133,7 @@ def test_a_loss_far_above_the_others_does_not_squash_them():
         changed(made(128, 4), estimate={1: 300.0, 3: 31250.0}, standard_error={1: 299.0, 3: 4.0, 2: 200.0}),
         made(256, 4),
     ]
-    figure = delve.task_figure(given)
+    figure = drawn(given)
     (first, second, _), _ = panels(figure)
     top = max(given[0].estimate + given[0].standard_error) / 5
     assert first.get_ylim() == second.get_ylim() == pytest.approx((0, drawing.HEADROOM * top))
@@ -160,7 +167,7 @@ def test_the_axis_holds_all_but_few_losses(case):
     values, cut = CUTS[case]
     count = len(values)
     task = changed(made(64, count), estimate=dict(enumerate(values)), standard_error=dict.fromkeys(range(count), 0.0))
-    figure = delve.task_figure([task], standardised=False)
+    figure = drawn([task], standardised=False)
     axes = figure.axes[0]
     assert sum(line.get_marker() == "^" for line in axes.lines) == cut
     low, high = axes.get_ylim()
@@ -173,9 +180,7 @@ def test_the_axis_holds_all_but_few_losses(case):
 @pytest.mark.parametrize("sizes", [1, 5])
 def test_everything_is_inside_the_figure_and_legible(methods, sizes, tmp_path):
     given = [made(16 * 2**k, methods) for k in range(sizes)]
-    figure = delve.task_figure(
-        [given[0], *given[1:-1], *[changed(one, estimate={0: 7e4}) for one in given[1:][-1:]]], "a title"
-    )
+    figure = drawn([given[0], *given[1:-1], *[changed(one, estimate={0: 7e4}) for one in given[1:][-1:]]], "a title")
     figure.savefig(tmp_path / "figure.png")
     figure.savefig(tmp_path / "figure.pdf")
     whole = figure.bbox
@@ -191,7 +196,7 @@ def test_everything_is_inside_the_figure_and_legible(methods, sizes, tmp_path):
 
 
 def test_words_do_not_run_into_each_other():
-    figure = delve.task_figure([made(16 * 2**k, 8) for k in range(5)], "a title")
+    figure = drawn([made(16 * 2**k, 8) for k in range(5)], "a title")
     figure.canvas.draw()
     boxes = [text.get_window_extent() for text in texts(figure)]
     assert not [
@@ -208,7 +213,7 @@ def test_long_names_are_numbered_and_told_below():
         "lin-1",
         "Neighbours(neighbours=3, metric='euclid')",
     )
-    figure = delve.task_figure([made(64, names=names)])
+    figure = drawn([made(64, names=names)])
     assert [text.get_text() for text in figure.axes[1].get_yticklabels()] == ["#1", "lin-1", "#3"]
     said = explained(figure)
     assert f"#1: {names[0]}" in said
@@ -216,7 +221,7 @@ def test_long_names_are_numbered_and_told_below():
 
 
 def test_a_method_alone_has_no_p_values():
-    figure = delve.task_figure([made(64, 1), made(128, 1)])
+    figure = drawn([made(64, 1), made(128, 1)])
     assert not any(axes.texts for axes in panels(figure)[1])
     assert [text.get_text() for text in figure.texts] == [
         "Lines: expected loss \N{PLUS-MINUS SIGN} standard error, 5 instances."
@@ -256,5 +261,22 @@ def test_what_cannot_be_drawn_is_named(case, own_messages):
 
 
 def test_raw_losses_need_no_divisor_and_standardised_ones_may_be_given():
-    assert delve.task_figure([made(64, standard=None)], standardised=False).axes[0].get_ylabel() == "squared loss"
-    assert delve.task_figure([made(64).standardised]).axes[0].get_ylabel() == "standardised squared loss"
+    assert drawn([made(64, standard=None)], standardised=False).axes[0].get_ylabel() == "squared loss"
+    assert drawn([made(64).standardised]).axes[0].get_ylabel() == "standardised squared loss"
+
+
+def test_tasks_are_drawn_on_given_axes():
+    """With the lines, digits and names of the figure of its own, long names included."""
+    given = [made(size, names=("m" * 40, "b", "c")) for size in (64, 128)]
+    figure, axes = plt.subplots(2, 2)
+    order = [axes[0, 0], axes[1, 0], axes[0, 1], axes[1, 1]]
+    assert delve.task_figure(given[::-1], "a title", ax=order) == tuple(order)
+    for mine, own in zip(order, drawn(given).axes, strict=True):
+        assert [(*line.get_xdata(), *line.get_ydata()) for line in mine.lines] == [
+            (*line.get_xdata(), *line.get_ydata()) for line in own.lines
+        ]
+        assert [text.get_text() for text in mine.texts] == [text.get_text() for text in own.texts]
+    assert [label.get_text() for label in axes[1, 0].get_yticklabels()] == ["m" * 40, "b", "c"]
+    assert figure.get_suptitle() == "a title"
+    with pytest.raises(TypeError, match="expected 4 axes of Matplotlib, one for each panel, got .*; make them with"):
+        delve.task_figure(given, ax=order[:3])

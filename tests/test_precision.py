@@ -101,7 +101,9 @@ def test_single_precision_gives_what_double_precision_gives(learner):
             assert max(single.g.max(), double.g.max()) <= least, case
 
 
-@pytest.mark.parametrize("learner", [Logistic(), Logistic(ridge=1.0), Normalised(Logistic(ridge=1.0))], ids=repr)
+@pytest.mark.parametrize(
+    "learner", [Logistic(ridge=0.0), Logistic(ridge=1.0), Normalised(Logistic(ridge=1.0))], ids=repr
+)
 def test_single_precision_of_classifiers(learner):
     """Without a ridge at any offset, unit and correlation; with one where its unit is that of the inputs."""
     free = learner.inside.ridge if isinstance(learner, Normalised) else not learner.ridge

@@ -85,6 +85,12 @@ def classes(rare, task="classification"):
     return datasets.from_arrays(RANDOM.normal(size=(N, 2)), y, task=task)
 
 
+def numbered(last):
+    """Cases with a number each in the second column, of which the last one has this."""
+    numbers = np.r_[RANDOM.permutation(1000)[: N - 1], last]
+    return datasets.from_arrays(np.c_[RANDOM.normal(size=N), numbers], RANDOM.normal(size=N), names=("age", "ticket"))
+
+
 MANY = resample.leave_out(KEY, N, 0.1, 1000)
 
 
@@ -130,6 +136,10 @@ CASES = {
     "no-spread": (lambda: [losses(SPLITS, values=np.ones(SPLITS.train.shape))], lambda: [GOOD]),
     "zero-probability": (lambda: [impossible(40.0)], lambda: [impossible(20.0)]),
     "unstable-comparison": (lambda: [*trained_apart(0.5)], lambda: [*trained_apart(0.0)]),
+    "numbered-cases": (
+        lambda: [GOOD, {"data": numbered(1000)}],
+        lambda: [GOOD, {"data": numbered(1000.5)}],
+    ),
     "untested-cases": (lambda: [losses(never(5))], lambda: [losses(FOLDS)]),
     "small-training": (lambda: [losses(resample.leave_out(KEY, N, 0.25, 60))], lambda: [GOOD]),
 }
@@ -205,6 +215,15 @@ def test_classes_that_are_missing_are_counted_as_scikit_learn_would():
     assert f"{lacking} of 60 rows lack a class among their test cases, most often" in text
     assert "of which there are 4 cases of 40" in text
     assert "training cases" not in text
+
+
+def test_an_input_that_numbers_the_cases_is_named():
+    assert "the input 'ticket' is another whole number in each of the 40 cases" in str(
+        jg.check(GOOD, data=numbered(1000))
+    )
+    once = numbered(1000)
+    twice = replace(once, x=np.concatenate([once.x[:-1], once.x[:1]]))
+    assert "numbered-cases" not in jg.check(GOOD, data=twice).codes
 
 
 def test_remarks_are_a_value_that_prints_a_line_each():

@@ -20,12 +20,11 @@ from jaxgen.cli.assess_options import STRATIFIED
 from jaxgen.cli.choices import needed
 from jaxgen.cli.configuration import written
 from jaxgen.cli.numbers import in_numbers
-from jaxgen.cli.results import CONFIG, Results
+from jaxgen.cli.results import CONFIG, Results, labels_of
 from jaxgen.cli.streams import complain, in_words, print_numbers, say, silent
 from jaxgen.datasets.checks import naming
 from jaxgen.datasets.files import read_table
 from jaxgen.engine import assess, door
-from jaxgen.learn.text import SHORT
 from jaxgen.report.document import as_html
 from jaxgen.report.figures import drawings
 from jaxgen.stats.remarks import check
@@ -146,11 +145,6 @@ def _prepared(options: argparse.Namespace) -> _Run:
         door.check(_training_key(options), learner, data, plan, loss_of_case, "cases", None)
         names.append(named(learner))
     return _Run(name, data, learners, names, labels_of(texts), plan, loss_of_case, keep, notes)
-
-
-def labels_of(texts: Sequence[str]) -> list[str]:
-    """What learners that were given as these texts are called: by their word; empty for those given as code."""
-    return [text.strip() if text.strip() in SHORT else "" for text in texts]
 
 
 def _accepting(learner: Learner, data: Data, options: argparse.Namespace) -> Learner:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jaxgen import store
 from jaxgen.cli.assess_options import defaults_with as assess_defaults
-from jaxgen.cli.results import CONFIG
+from jaxgen.cli.results import CONFIG, labels_of
 from jaxgen.cli.streams import say
 from jaxgen.types import Losses
 from jaxgen.types.numbers import printable
@@ -23,8 +23,11 @@ def do_report(options: argparse.Namespace) -> int:
             f"{printable(str(options.folder))}: expected the folder of a run, got {found}; check the path"
         )
     folders = _folders(options.folder)
-    for folder in folders:
-        say("\n".join(_lines(store.open(folder))))
+    labels = [""] * len(folders)
+    with suppress(OSError, ValueError):  # a damaged file of options, without which the rest can be said
+        labels = _labels(_options_of(options.folder), folders)
+    for folder, label in zip(folders, labels, strict=True):
+        say("\n".join(_lines(store.open(folder), label)))
     if options.html is not None:
         _write_page(options.folder, folders, options.html)
         say(f"saved in {options.html}")
@@ -35,7 +38,7 @@ def _write_page(folder: Path, runs: Sequence[Path], path: Path) -> None:
     """Writes the report of the runs in a folder as a page, with the data where they are what they were."""
     import matplotlib
 
-    from jaxgen.cli.assess import data_of, labels_of, page_of
+    from jaxgen.cli.assess import data_of, page_of
 
     matplotlib.use("Agg")
     losses = [store.open(run).losses() for run in runs]
@@ -45,10 +48,8 @@ def _write_page(folder: Path, runs: Sequence[Path], path: Path) -> None:
             f"expected learners with the same resamplings done for a page, got {[one.resamples for one in losses]}; "
             "wait for the rest, or name the folder of one of them"
         )
-    config = folder / CONFIG
-    options = assess_defaults(config) if config.is_file() else None
-    labels = dict(enumerate(labels_of((options and options.learner) or ()), 1))
-    losses = [one.labelled(labels.get(_number(run), "")) for one, run in zip(losses, runs, strict=True)]
+    options = _options_of(folder)
+    losses = [one.labelled(label) for one, label in zip(losses, _labels(options, runs), strict=True)]
     losses = [one.without_failed(*losses) if any(each.failed.any() for each in losses) else one for one in losses]
     data = None
     if options is not None:
@@ -60,10 +61,22 @@ def _write_page(folder: Path, runs: Sequence[Path], path: Path) -> None:
     if data is None:
         say("without the data, which are not there or not those of the run: no other loss than the one counted")
     seed = 0 if options is None else options.seed
-    text = config.read_text(encoding="utf-8") if options is not None else ""
+    text = (folder / CONFIG).read_text(encoding="utf-8") if options is not None else ""
     positive = None if options is None else options.positive
     name = folder.resolve().name if options is None else Path(options.file).stem
     store.publish_text(path, page_of(losses, data, name, positive, seed, text))
+
+
+def _options_of(folder: Path) -> argparse.Namespace | None:
+    """Those that the command was given that made a folder of results; None for another folder."""
+    config = folder / CONFIG
+    return assess_defaults(config) if config.is_file() else None
+
+
+def _labels(options: argparse.Namespace | None, runs: Sequence[Path]) -> list[str]:
+    """What the learner of each run was called, by its word; empty for one that was given as code."""
+    labels = dict(enumerate(labels_of((options and options.learner) or ()), 1))
+    return [labels.get(_number(run), "") for run in runs]
 
 
 def _number(run: Path) -> int:
@@ -88,11 +101,11 @@ def _folders(folder: Path) -> list[Path]:
     return sorted(inside, key=lambda path: (len(path.name), path.name)) or [folder]
 
 
-def _lines(run: store.StoredRun) -> list[str]:
+def _lines(run: store.StoredRun, label: str) -> list[str]:
     """How far a run is, what it shows, and how long the rest takes."""
     state = run.state()
     lines = [
-        f"{run.heading.learner}, {run.heading.loss} loss, {run.asked['plan']}",
+        f"{label + ': ' if label else ''}{run.heading.learner}, {run.heading.loss} loss, {run.asked['plan']}",
         f"  done: {state.done} of {state.parts} parts, {state.trained:,} of {state.trainings:,} trainings",
     ]
     if state.done < state.parts:

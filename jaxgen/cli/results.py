@@ -27,6 +27,13 @@ CONFIG = "experiment.toml"
 """The options that do the same again."""
 
 
+def labels_of(texts: Sequence[str]) -> list[str]:
+    """What learners that were given as these texts are called: by their word, such as linear; empty for those given as
+    code.
+    """
+    return [text.strip() if text.strip().isidentifier() else "" for text in texts]
+
+
 class Results:
     """The losses of the learners of one command, in memory and in a folder.
 

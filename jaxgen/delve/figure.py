@@ -14,6 +14,7 @@ from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 
 from jaxgen.delve.analysis import TaskComparison
+from jaxgen.plot.checks import Panels, require_axes
 from jaxgen.types.numbers import require_flag, require_kind, shown
 
 SMALL, SIZE, HEADING = 7, 8, 10
@@ -35,8 +36,12 @@ _P_AT_MOST = "p\N{NO-BREAK SPACE}\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}0.09
 
 
 def task_figure(
-    tasks: Sequence[TaskComparison], title: str = "", adjusted: bool = False, standardised: bool = True
-) -> Figure:
+    tasks: Sequence[TaskComparison],
+    title: str = "",
+    adjusted: bool = False,
+    standardised: bool = True,
+    ax: Sequence[Axes] | None = None,
+) -> Panels:
     """The losses of all methods on tasks of several sizes, with the p-values of all pairs, in the format of Rasmussen
     1996 (Neal 1998, section 4.4).
 
@@ -51,50 +56,27 @@ def task_figure(
       title: stands at the top.
       adjusted: Holm's p-values for the pairs of one task instead of those of each pair by itself.
       standardised: losses divided by the `standard` of each task; False draws them raw.
+      ax: two axes of Matplotlib for each task, that of its losses and that of its p-values, the smallest task first.
+        None makes a figure of its own, with the meaning of all marks below the panels.
     Returns:
-      A figure with a panel of losses and one of p-values for each task.
+      The axes drawn on, in the order of `ax`.
     Raises:
-      TypeError: something else than a list of tasks, or a title that is no text.
+      TypeError: something else than a list of tasks, a title that is no text, or axes of another kind or number.
       ValueError: nothing to draw, different methods or losses, a size given twice, a task without its divisor, or a
         flag that is none.
     """
     _require_drawable(tasks, title, adjusted, standardised)
     tasks = [task.standardised if standardised else task for task in sorted(tasks, key=lambda task: task.size)]
-    names, long = _names(tasks[0].labels)
+    require_axes(ax, 2 * len(tasks))
+    names, long = _names(tasks[0].labels) if ax is None else (list(tasks[0].labels), [])
     axis = _axis(tasks)
-    beside = max(
-        [_width(name, SIZE) for name in [*names, "training cases"]]
-        + [_width(tick, SMALL) + 3 * SIZE for tick in axis.labels]
-    )
-    sheet = _sheet(len(tasks), len(names), beside + 2 * EDGE)
-    sentences = [*_explained(tasks, axis, adjusted), *long]
-    below = [line for sentence in sentences for line in _wrapped(sentence, sheet.width - 2 * EDGE)]
-    bottom = 2 * EDGE + LINE * len(below)
-    panels = bottom + ROW * len(names) + GAP
-    height = panels + PANEL + EDGE + SIZE + (1.9 * HEADING if title else 0) + EDGE
-    figure = plt.figure(figsize=(sheet.width / 72, height / 72))
-    for row in range(0, len(names), 2):
-        _band(figure, sheet, (bottom + ROW * (len(names) - 1 - row)) / height, ROW / height)
-    for number, task in enumerate(tasks):
-        left, wide = sheet.left(number) / sheet.width, sheet.panel / sheet.width
-        _losses(figure.add_axes((left, panels / height, wide, PANEL / height)), task, axis, first=number == 0)
-        _digits(
-            figure.add_axes((left, bottom / height, wide, ROW * len(names) / height)),
-            task,
-            adjusted,
-            names if number == 0 else [],
-        )
-    for number, line in enumerate(below):
-        figure.text(EDGE / sheet.width, (bottom - EDGE - LINE * (number + 0.8)) / height, line, fontsize=SMALL)
-    if title:
-        figure.text(
-            (sheet.left(0) + sheet.right) / 2 / sheet.width,
-            1 - (EDGE + HEADING) / height,
-            title,
-            fontsize=HEADING,
-            ha="center",
-        )
-    return figure
+    panels = _new_figure(tasks, names, long, axis, title, adjusted) if ax is None else Panels(ax)
+    if ax is not None and title:
+        panels.figure.suptitle(title)
+    for number, (task, losses, digits) in enumerate(zip(tasks, panels[::2], panels[1::2], strict=True)):
+        _losses(losses, task, axis, first=number == 0)
+        _digits(digits, task, adjusted, names if number == 0 else [])
+    return panels
 
 
 class _Sheet(NamedTuple):
@@ -132,6 +114,41 @@ class _Axis(NamedTuple):
     def cuts(self, task: TaskComparison) -> list[bool]:
         """Whether the loss of each method, or its standard error, leaves the axis."""
         return (task.estimate + task.standard_error > self.kept).tolist()
+
+
+def _new_figure(
+    tasks: Sequence[TaskComparison], names: list[str], long: list[str], axis: _Axis, title: str, adjusted: bool
+) -> Panels:
+    """A figure of empty panels, with its title, and below them what the marks mean and the names that are too long."""
+    beside = max(
+        [_width(name, SIZE) for name in [*names, "training cases"]]
+        + [_width(tick, SMALL) + 3 * SIZE for tick in axis.labels]
+    )
+    sheet = _sheet(len(tasks), len(names), beside + 2 * EDGE)
+    sentences = [*_explained(tasks, axis, adjusted), *long]
+    below = [line for sentence in sentences for line in _wrapped(sentence, sheet.width - 2 * EDGE)]
+    bottom = 2 * EDGE + LINE * len(below)
+    panels = bottom + ROW * len(names) + GAP
+    height = panels + PANEL + EDGE + SIZE + (1.9 * HEADING if title else 0) + EDGE
+    figure = plt.figure(figsize=(sheet.width / 72, height / 72))
+    empty: list[Axes] = []
+    for row in range(0, len(names), 2):
+        _band(figure, sheet, (bottom + ROW * (len(names) - 1 - row)) / height, ROW / height)
+    for number in range(len(tasks)):
+        left, wide = sheet.left(number) / sheet.width, sheet.panel / sheet.width
+        empty.append(figure.add_axes((left, panels / height, wide, PANEL / height)))
+        empty.append(figure.add_axes((left, bottom / height, wide, ROW * len(names) / height)))
+    for number, line in enumerate(below):
+        figure.text(EDGE / sheet.width, (bottom - EDGE - LINE * (number + 0.8)) / height, line, fontsize=SMALL)
+    if title:
+        figure.text(
+            (sheet.left(0) + sheet.right) / 2 / sheet.width,
+            1 - (EDGE + HEADING) / height,
+            title,
+            fontsize=HEADING,
+            ha="center",
+        )
+    return Panels(empty)
 
 
 def _require_drawable(tasks: Any, title: Any, adjusted: Any, standardised: Any) -> None:

@@ -187,9 +187,9 @@ def write_report(
             table.to_csv(folder / f"{name}.csv", index=False)
         for each in comparisons:
             standardised = not any(np.isnan(task.standard) for task in each.tasks)
-            figure = task_figure(each.tasks, each.prototask, adjusted, standardised)
-            figure.savefig(folder / f"{each.prototask}.png", dpi=200)
-            plt.close(figure)
+            panels = task_figure(each.tasks, each.prototask, adjusted, standardised)
+            panels.savefig(folder / f"{each.prototask}.png", dpi=200)
+            plt.close(panels.figure)
     return Path(out)
 
 

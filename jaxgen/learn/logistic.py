@@ -1,7 +1,7 @@
 """Logistic and softmax regression: linear classifiers that give probabilities."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 import jax
@@ -83,12 +83,13 @@ class Logistic(Learner):
 
     Attributes:
       ridge: penalty on the squared weights (never on the intercept), in nats / weights^2; not divided by N, the 1 / C
-        of scikit-learn.
+        of scikit-learn, and 1 by default as there. 0 asks for the plain maximum of the likelihood, which separable
+        classes do not have.
       intercept: whether the model has a constant term.
       steps: most Newton steps.
     """
 
-    ridge: float = 0.0
+    ridge: float = field(default=1.0, metadata={"always shown": True})
     intercept: bool = True
     steps: int = 50
 

@@ -27,7 +27,7 @@ from jaxgen.types.numbers import shown
 SHORT = {
     "linear": "LeastSquares()",
     "mean": "Mean()",
-    "logistic": "Normalised(base=Logistic(ridge=1.0))",
+    "logistic": "Normalised(base=Logistic())",
     "network": "Normalised(base=Descent())",
 }
 

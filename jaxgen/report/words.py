@@ -37,7 +37,6 @@ DEFAULTS = {
     "Descent": {"steps": "1000 steps", "rate": "a rate of 0.1", "objective": "the squared error as objective"},
     "Conjugate": {"steps": "1000 steps", "objective": "the squared error as objective"},
     "MLP": {"hidden": "a layer of 20 hidden units", "activation": "tanh as activation"},
-    "Logistic": {"ridge": "a ridge of 0"},
     "LeastSquares": {"ridge": "a ridge of 0"},
     "Normalised": {"how": "columns minus their median, divided by the mean absolute deviation from it (delve)"},
     "Tuned": {"by": "5 folds"},

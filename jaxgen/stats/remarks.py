@@ -44,6 +44,7 @@ CODES = {
     "no-spread": "warning",
     "zero-probability": "warning",
     "unstable-comparison": "warning",
+    "numbered-cases": "note",
     "untested-cases": "note",
     "small-training": "note",
 }
@@ -60,6 +61,9 @@ SMALL = 0.8
 
 CARRIES = 0.5
 """From so much of the sum of all rows on one row carries the estimate."""
+
+NUMBERED = 20
+"""From so many cases on, an input that is another whole number in each is taken for one that only numbers them."""
 
 IMPOSSIBLE = 30.0
 """Above this cross entropy a probability is called almost 0: below 1e-13."""
@@ -176,6 +180,7 @@ def check(
     found = [
         *(remark for one in learners for remark in _of_rows(one, monte_carlo_error)),
         *(remark for plan in _different(learners) for remark in _of_plan(plan, data, *labels)),
+        *(_of_inputs(data) if data is not None else ()),
         *_of_several(learners),
         *(remark for one in results for remark in _of_result(one)),
     ]
@@ -395,6 +400,19 @@ def _of_dependence(plan: Plan, groups: np.ndarray | None, times: np.ndarray | No
                 "trained-on-future",
                 f"{late} of {plan.resamples} rows {_of(late, 'trains', 'train')} on cases that came after cases that "
                 f"{_of(late, 'it tests', 'they test')}",
+            )
+
+
+def _of_inputs(data: Data) -> Iterator[Remark]:
+    """Inputs that look as if they numbered the cases."""
+    if data.n < NUMBERED:
+        return
+    for name, column in zip(data.names, data.x.T, strict=True):
+        if np.array_equal(column, np.round(column)) and len(np.unique(column)) == data.n:
+            yield _remark(
+                "numbered-cases",
+                f"the input {name!r} is another whole number in each of the {data.n} cases; leave it out if it only "
+                "numbers them",
             )
 
 

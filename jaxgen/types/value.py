@@ -36,13 +36,15 @@ def plain(value: Any) -> Any:
 
 
 def _as_code(value: Any) -> str:
-    """Code that recreates a value: dataclasses without their defaults, functions by name."""
+    """Code that recreates a value: dataclasses without their defaults, but for fields whose metadata say "always
+    shown", and functions by name.
+    """
     if isinstance(value, tuple) and type(value) is tuple:
         return f"({', '.join(map(_as_code, value))}{',' if len(value) == 1 else ''})"
     if is_dataclass(value) and not isinstance(value, type):
-        changed = ((f.name, getattr(value, f.name)) for f in fields(value) if f.repr or isinstance(value, Value))
-        default = {f.name: f.default for f in fields(value)}
-        words = (f"{name}={_as_code(given)}" for name, given in changed if _differs(given, default[name]))
+        asked = [f for f in fields(value) if f.repr or isinstance(value, Value)]
+        given = ((f, getattr(value, f.name)) for f in asked)
+        words = (f"{f.name}={_as_code(x)}" for f, x in given if "always shown" in f.metadata or _differs(x, f.default))
         return f"{type(value).__name__}({', '.join(words)})"
     if callable(value) and hasattr(value, "__name__"):
         return f"loss.{value.__name__}" if value.__module__ == "jaxgen.loss" else value.__name__
