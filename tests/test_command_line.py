@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime
 
 import jax
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,18 +17,12 @@ from jaxgen.cli import assess as command
 from jaxgen.cli.parser import main
 from jaxgen.types import Plan
 
+pytestmark = pytest.mark.usefixtures("folder")
+
 FILES = [
     *("1", "2", "distribution.png", "experiment.toml", "manifest.json", "report.html", "report.txt", "summary.csv"),
 ]
 FEW = ["--resamples", "12"]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """An empty folder to work in."""
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    plt.close("all")
 
 
 @pytest.fixture

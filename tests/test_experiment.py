@@ -7,7 +7,6 @@ import re
 import tomllib
 
 import jax
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,15 +17,9 @@ from jaxgen.cli import configuration
 from jaxgen.cli.parser import main
 from jaxgen.types import memory
 
+pytestmark = pytest.mark.usefixtures("folder")
+
 FEW = ["--resamples", "8"]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """An empty folder to work in."""
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    plt.close("all")
 
 
 @pytest.fixture

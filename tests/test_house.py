@@ -3,6 +3,7 @@ say.
 """
 
 import ast
+import functools
 import re
 import tomllib
 from graphlib import TopologicalSorter
@@ -14,8 +15,6 @@ from jaxgen.stats import compare, conformal, estimate, interval, metrics, worth
 
 ROOT = Path(__file__).parents[1]
 FILES = {path.relative_to(ROOT / "jaxgen").as_posix(): path for path in sorted((ROOT / "jaxgen").rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text(), name) for name, path in FILES.items()}
-
 WIDTH = 120
 MAY_IMPORT = {
     "types": {"types", "loss"},
@@ -54,13 +53,18 @@ def room(name):
     return name.split("/")[0].removesuffix(".py")
 
 
+@functools.cache
+def tree_of(name):
+    return ast.parse(FILES[name].read_text(), name)
+
+
 def at(name, node):
     return f"jaxgen/{name}:{node.lineno}"
 
 
 def imports(name):
     """Every import of a file, also inside functions, as (statement, dotted name)."""
-    for node in ast.walk(TREES[name]):
+    for node in ast.walk(tree_of(name)):
         if isinstance(node, ast.Import):
             yield from ((node, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -91,7 +95,7 @@ def outer(name):
 
 def public(name):
     """Public functions, classes and methods of a file, without the further signatures of one function."""
-    for node in TREES[name].body:
+    for node in tree_of(name).body:
         if any(ast.unparse(decorator) == "overload" for decorator in getattr(node, "decorator_list", ())):
             continue
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
@@ -178,7 +182,7 @@ def test_no_name_is_both_a_module_and_something_in_it():
 
 def test_public_names_are_documented():
     none_of(
-        (f"jaxgen/{name}:1" for name, tree in TREES.items() if not ast.get_docstring(tree)),
+        (f"jaxgen/{name}:1" for name in FILES if not ast.get_docstring(tree_of(name))),
         "expected a docstring that says what the module is for, got none in:",
     )
     none_of(
