@@ -15,6 +15,7 @@ from jaxgen.learn.shrinkage import ERRORS, Centred, Shrinkage
 from jaxgen.types import Data, Key, Learner, Plan
 from jaxgen.types.numbers import require, require_flag, require_number, require_one_of
 
+
 class RidgePerInputFit(NamedTuple):
     """Parameters of a linear model: weights [D, K], intercept [K], the penalties of the inputs [D], and what they made
     small: the error with the common penalty that they started from, and the last, [2].
