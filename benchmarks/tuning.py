@@ -448,9 +448,10 @@ def adapts(sets, sizes, counts):
 
 def show_adapts(rows, sets):
     lines = [
-        "6. Networks: a penalty for each input or layer by the gradient of the validation error through the trained "
+        "Networks: a penalty for each input or layer by the gradient of the validation error through the trained "
         "weights",
-        f"(`AdaptivePenalties`, 4 folds, 30 steps) against the best of {len(PENALTIES)} common ones (`Tuned`, 4 folds).",
+        f"(`AdaptivePenalties`, 4 folds, 30 steps) against the best of {len(PENALTIES)} common ones (`Tuned`, 4 "
+        "folds).",
         f"{NETWORK.network.hidden[0]} hidden units, {INPUTS} inputs, signal and noise of equal variance, {sets} "
         "independent data sets each; risk above the noise, in",
         "units of the noise; differences from the common penalty with their standard errors. Last: the mean validation "
@@ -487,7 +488,7 @@ def main():
         "diabetes": lambda: show_diabetes(repeats),
         "time": lambda: [*show_time(repeats), watch.line()],
         "irrelevant": lambda: [] if options.quick else show_irrelevant(repeats),
-        "networks": lambda: adapts(*((4, (50,), (2,)) if options.quick else (40, (50, 100, 200), (2, INPUTS)))),
+        "networks": lambda: adapts(*((4, (50,), (2,)) if options.quick else (40, (50, 100), (2, INPUTS)))),
     }
     found, minutes = {}, 0.0
     for name, compute in parts.items():
@@ -502,9 +503,13 @@ def main():
         "pays": partial(show_pays, sets=sets),
         "networks": partial(show_adapts, sets=4 if options.quick else 40),
     }
+    if "networks" in found and not options.quick:
+        text = "\n".join(shown["networks"](found.pop("networks")))
+        print(text)
+        publish("tuning_networks.txt", f"{machine()}\n{watch.line()}\n\n{text}")
     text = "\n\n".join("\n".join(shown.get(name, list)(part)) for name in order if (part := found.get(name)))
     print(text)
-    if not options.quick:
+    if found and not options.quick:
         took = f"{minutes:.1f} minutes, compilation included; seeds stand in the script"
         drawn = {"optimism": optimism_figure, "pays": pays_figure}
         figures = {name: draw(found[name]) for name, draw in drawn.items() if name in found}

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 WIDEST = math.log(1e6)
 """Logarithm of the factor about their unit within which penalties lie. Beyond it an input is as good as dropped, or as
@@ -38,7 +38,7 @@ class Search(NamedTuple):
         best = jnp.where(better, self.place, self.best)
         return self._replace(best=best, least=jnp.where(better, error, self.least))
 
-    def moved(self, gradient: Float[Array, " D"], rate: Float[Array, ""], number: Int[Array, ""]) -> "Search":
+    def moved(self, gradient: Float[Array, " D"], rate: Float[Array, ""], number: Array) -> "Search":
         """After a step along a gradient [D], the number-th from 1; numbers of it that are not finite count as 0."""
         gradient = jnp.where(jnp.isfinite(gradient), gradient, 0)
         mean = _DECAY * self.mean + (1 - _DECAY) * gradient
@@ -48,6 +48,6 @@ class Search(NamedTuple):
         return self._replace(place=jnp.clip(place, -WIDEST, WIDEST), mean=mean, square=square)
 
 
-def falling(rate: float, number: Int[Array, ""], steps: int) -> Float[Array, ""]:
-    """The rate of step `number` from 0, which falls to 0 along half a wave."""
+def falling(rate: float, number: Array, steps: int) -> Float[Array, ""]:
+    """The rate [] of step `number` from 0, which falls to 0 along half a wave."""
     return rate * (1 + jnp.cos(jnp.pi * number / steps)) / 2

@@ -131,7 +131,8 @@ class AdaptivePenalties(Wrapper):
                 networks, search = state
                 iterations = jnp.where(number == 0, self._network.steps, self.iterations)
                 networks, error, gradient = problem.judged(search.place, networks, iterations)
-                search = search.judged(error).moved(gradient, falling(self.rate, number, self.steps), number + 1)
+                place = number.astype(x.dtype)
+                search = search.judged(error).moved(gradient, falling(self.rate, place, self.steps), place + 1)
                 return (networks, search), error
 
             start = jnp.zeros(self._groups(problem.networks), x.dtype)

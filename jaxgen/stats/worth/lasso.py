@@ -8,8 +8,8 @@ from jaxgen.types.numbers import require_number
 MOST_STEPS = 2000
 
 _FEW_PRODUCTS = 2**18
-"""Up to so many multiplications OpenBLAS multiplies matrices by one thread. With threads, the hundreds of small products
-of a descent mostly wait for each other where other work keeps the cores busy: 12 core seconds in place of 0.3.
+"""Up to so many multiplications OpenBLAS multiplies matrices by one thread. With threads, the hundreds of small
+products of a descent mostly wait for each other where other work keeps the cores busy: 12 core seconds in place of 1.
 """
 
 _FEWEST_TARGETS = 8
