@@ -1,4 +1,4 @@
-"""Tuning, honestly: what it hides to tune outside of the resampling, and whether a ridge for each input pays.
+"""Tuning, honestly: what it hides to tune outside of the resampling, and whether a penalty for each input pays.
 
     python benchmarks/tuning.py             # some minutes; the results say how many
     python benchmarks/tuning.py --quick     # half a minute; writes nothing
@@ -386,11 +386,97 @@ def show_irrelevant(repeats):
     return lines
 
 
+# A penalty for each input of a network
+
+PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+INPUTS = 10
+NETWORK = learn.Conjugate(learn.MLP((5,), init=0.5), steps=100)
+
+
+class Adapted(NamedTuple):
+    """Excess risks over the noise for one size and number of inputs that count; differences from the common penalty,
+    with standard errors; and the validation error before and after the search.
+    """
+
+    n: int
+    relevant: int
+    common: float
+    by_layer: float
+    by_input: float
+    difference: tuple[float, float]
+    layers: tuple[float, float]
+    start: float
+    end: float
+
+
+def curved(sets, n, relevant):
+    """Independent normal inputs, of which the first few count, bent by tanh; signal and noise of equal variance."""
+    random = np.random.default_rng([9, n, relevant])
+    x = random.standard_normal((sets, n + RESERVOIR, INPUTS))
+    signal = np.tanh(1.5 * x[:, :, :relevant]).sum(-1, keepdims=True)
+    noise = signal.std() * random.standard_normal(signal.shape)
+    return jg.Data(x, signal + noise, tuple(f"x{i}" for i in range(INPUTS))), float(signal.var())
+
+
+def adapts(sets, sizes, counts):
+    """One penalty from a grid by `Tuned`, one for each layer, and one for each input, by the gradient."""
+    base = learn.Conjugate(NETWORK.network, steps=NETWORK.steps, penalty=learn.L2(1.0))
+    learners = (
+        learn.Tuned(base, {"penalty.strength": PENALTIES}, by=4),
+        learn.AdaptivePenalties(NETWORK, by="layer"),
+        learn.AdaptivePenalties(NETWORK, by="input"),
+    )
+    rows = []
+    for relevant in counts:
+        for n in sizes:
+            data, noise = curved(sets, n, relevant)
+            train = np.zeros((1, n + RESERVOIR), int)
+            train[0, :n] = 1
+            plan = resample.from_weights(train, 1 - train)
+            losses = [jg.assess(KEY, learner, data, plan, keep="rows") for learner in learners]
+            common, layers, inputs = (each.g[:, 0] / noise for each in losses)
+            errors = losses[2].info["errors"][:, 0]
+            errors = 2 * np.stack([errors[:, 0], errors.min(-1)]).mean(1) / noise  # the objective is half a square
+            away = [
+                (float((own - common).mean()), float((own - common).std(ddof=1) / np.sqrt(sets)))
+                for own in (inputs, layers)
+            ]
+            means = (float(each.mean()) - 1 for each in (common, layers, inputs))
+            rows.append(Adapted(n, relevant, *means, *away, *(float(error) - 1 for error in errors)))
+    return rows
+
+
+def show_adapts(rows, sets):
+    lines = [
+        "Networks: a penalty for each input or layer by the gradient of the validation error through the trained "
+        "weights",
+        f"(`AdaptivePenalties`, 4 folds, 30 steps) against the best of {len(PENALTIES)} common ones (`Tuned`, 4 "
+        "folds).",
+        f"{NETWORK.network.hidden[0]} hidden units, {INPUTS} inputs, signal and noise of equal variance, {sets} "
+        "independent data sets each; risk above the noise, in",
+        "units of the noise; differences from the common penalty with their standard errors. Last: the mean validation "
+        "error at the",
+        "start (all penalties 1) and at its least, by input, also above the noise.",
+        "",
+        f"{'inputs that count':>18}{'n':>6}{'common':>9}{'by layer':>10}{'difference':>20}{'by input':>10}"
+        f"{'difference':>20}{'before':>9}{'after':>9}",
+    ]
+    for row in rows:
+        inputs, layers = (f"{mean:+.4f} ± {error:.4f}" for mean, error in (row.difference, row.layers))
+        lines.append(
+            f"{row.relevant:>18}{row.n:>6}{row.common:>9.4f}{row.by_layer:>10.4f}{layers:>20}{row.by_input:>10.4f}"
+            f"{inputs:>20}{row.start:>9.4f}{row.end:>9.4f}"
+        )
+    return lines
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few data sets; nothing is written")
     parser.add_argument("--resume", action="store_true", help="take the parts that an earlier run has finished")
-    parser.add_argument("--only", action="append", metavar="PART", help="optimism, pays, diabetes, time or irrelevant")
+    parser.add_argument(
+        "--only", action="append", metavar="PART", help="optimism, pays, diabetes, time, irrelevant or networks"
+    )
     options = parser.parse_args()
     matplotlib.use("Agg")
     sets, repeats = (8, 1) if options.quick else (100, 2)
@@ -402,6 +488,7 @@ def main():
         "diabetes": lambda: show_diabetes(repeats),
         "time": lambda: [*show_time(repeats), watch.line()],
         "irrelevant": lambda: [] if options.quick else show_irrelevant(repeats),
+        "networks": lambda: adapts(*((4, (50,), (2,)) if options.quick else (40, (50, 100), (2, INPUTS)))),
     }
     found, minutes = {}, 0.0
     for name, compute in parts.items():
@@ -410,11 +497,19 @@ def main():
         found[name], took = kept_part(f"tuning {name} {sets}", compute, options.resume)
         minutes += took
         print(f"{name}: {took:.1f} minutes", flush=True)
-    order = ("optimism", "diabetes", "time", "pays", "irrelevant")
-    shown = {"optimism": partial(show_optimism, sets=sets), "pays": partial(show_pays, sets=sets)}
+    order = ("optimism", "diabetes", "time", "pays", "irrelevant", "networks")
+    shown = {
+        "optimism": partial(show_optimism, sets=sets),
+        "pays": partial(show_pays, sets=sets),
+        "networks": partial(show_adapts, sets=4 if options.quick else 40),
+    }
+    if "networks" in found and not options.quick:
+        text = "\n".join(shown["networks"](found.pop("networks")))
+        print(text)
+        publish("tuning_networks.txt", f"{machine()}\n{watch.line()}\n\n{text}")
     text = "\n\n".join("\n".join(shown.get(name, list)(part)) for name in order if (part := found.get(name)))
     print(text)
-    if not options.quick:
+    if found and not options.quick:
         took = f"{minutes:.1f} minutes, compilation included; seeds stand in the script"
         drawn = {"optimism": optimism_figure, "pays": pays_figure}
         figures = {name: draw(found[name]) for name, draw in drawn.items() if name in found}

@@ -1,11 +1,13 @@
 """Which cases are mislabelled? Every number of `stats.worth` on data with flipped labels, beside pyDVL and OpenDataVal:
 area under the ROC curve and time, with the same data, kind of learner and number of trainings.
 
-    python benchmarks/worth.py [breast_cancer digits diabetes] [--quick] [--pydvl PYTHON] [--opendataval PYTHON]
+    python benchmarks/worth.py [breast_cancer digits diabetes] [--quick] [--trainings N]
+                               [--pydvl PYTHON] [--opendataval PYTHON]
 
-prints a page for each data set and writes it to benchmarks/results/worth_NAME.txt, with figures. The two options name
-interpreters that have these packages; without them the peers are left out, which the page says. --quick takes few
-trainings of one data set and writes nothing.
+prints a page for each data set and writes it to benchmarks/results/worth_NAME.txt, with figures. The last two options
+name interpreters that have these packages; without them the peers are left out, which the page says. They take most of
+the time: some 4 minutes of a core for each data set with 300 trainings, the default; --trainings takes fewer on both
+sides. --quick takes few trainings of one data set and writes nothing.
 """
 
 import argparse
@@ -27,7 +29,7 @@ from jaxgen import datasets, learn, loss, plot, resample
 from jaxgen.stats import worth
 
 HIDDEN, STEPS, RATE, PENALTY = 20, 200, 0.01, 0.1
-FLIPPED, SMALLEST, MORE = 0.1, 20, 5000
+FLIPPED, SMALLEST, FEW, MORE = 0.1, 20, 300, 5000
 DATA = ["breast_cancer", "digits", "diabetes"]
 
 
@@ -133,6 +135,7 @@ def ours(of, kind, trainings, figures):
     }
     if of.classes:
         found["out-of-bag, 0-1 loss"] = lambda: worth.out_of_bag(losses.with_loss(loss.zero_one, of.data.y))
+        found["Banzhaf, 0-1 loss"] = lambda: worth.banzhaf(losses.with_loss(loss.zero_one, of.data.y))
     lines = []
     for name, method in found.items():
         clock = Clock()
@@ -150,7 +153,27 @@ def ours(of, kind, trainings, figures):
     if figures is not None and (of.name, kind) == ("digits", "network"):
         labels = [str(digit) for digit in of.data.y.argmax(1)]
         figures["influence"] = plot.influence_map(worth.influence(losses), labels=labels).figure
+    if trainings == MORE:
+        lines += spread(of, losses)
     return [f"  (the first call of assess, with its compilation, took {first:.1f} s)", *lines]
+
+
+def spread(of, losses):
+    """How much the AUC of Banzhaf values varies from one set of trainings to the next, for each utility."""
+    utilities = {"cross-entropy": losses, "0-1 loss": losses.with_loss(loss.zero_one, of.data.y)} if of.classes else {}
+    inside, lines = losses.train[:, : of.train] > 0, []
+    for name, scored in (utilities or {"squared error": losses}).items():
+        utility, found = -scored.values[:, of.train :].mean(1), []
+        for begin in range(0, MORE - FEW + 1, FEW):
+            rows = slice(begin, begin + FEW)
+            some, others = inside[rows].astype(float), 1.0 - inside[rows]
+            values = utility[rows] @ some / some.sum(0) - utility[rows] @ others / others.sum(0)
+            found.append(float(area(values, of.wrong).split()[0]))
+        lines.append(
+            f"  AUC of Banzhaf values with the {name} as utility, from {len(found)} separate sets of {FEW} of these "
+            f"trainings: {np.mean(found):.3f}, sd {np.std(found, ddof=1):.3f}"
+        )
+    return lines
 
 
 def line(name, rows, seconds, auc, note=""):
@@ -217,6 +240,7 @@ def main():
     parser = argparse.ArgumentParser(description="Which cases are mislabelled, beside pyDVL and OpenDataVal.")
     parser.add_argument("data", nargs="*", default=DATA, help=f"data sets; without any, {', '.join(DATA)}")
     parser.add_argument("--quick", action="store_true", help="one data set, few trainings; writes nothing")
+    parser.add_argument("--trainings", type=int, default=FEW, help="of each number, on both sides")
     parser.add_argument("--pydvl", help="an interpreter that has pyDVL")
     parser.add_argument("--opendataval", help="an interpreter that has OpenDataVal")
     options = parser.parse_args()
@@ -224,7 +248,7 @@ def main():
         name: getattr(options, name) for name in ("pydvl", "opendataval") if getattr(options, name) is not None
     }
     for name in options.data[: 1 if options.quick else None]:
-        text, figures = page(name, 60 if options.quick else 300, interpreters, options.quick)
+        text, figures = page(name, 60 if options.quick else options.trainings, interpreters, options.quick)
         print(text, flush=True)
         if not options.quick:
             publish(f"worth_{name}.txt", text, figures)
@@ -235,8 +259,9 @@ EXPLAINED = [
     "Linear: ridge 1; the peers with it on breast_cancer only. AUC: how often a spoiled case gets a lower value than",
     "another, with the standard error of Hanley & McNeil. Seconds: of the second call of assess and of the number",
     "itself; of the peers without their imports. Core seconds: of all cores together, which other work on the machine",
-    "hardly changes; peers run on one core. All numbers of jaxgen but Shapley values come from the same trainings. Its",
-    "utility is minus the mean cross-entropy or squared error, that of the peers accuracy or minus the squared error.",
+    "changes less; peers run on one core. All numbers of jaxgen but Shapley values come from the same trainings. Its",
+    "utility is minus the mean cross-entropy or squared error; that of the peers is accuracy, as of the rows with 0-1",
+    "loss, or minus the squared error. The estimator of Banzhaf values and the law of the subsets are the same in all.",
     f"Subsets of fewer than {SMALLEST} cases count as chance in Shapley values. noise: the Monte Carlo share of the",
     "variance of the values over cases.",
 ]

@@ -65,6 +65,8 @@ SLOW = [
         r"wrap\.py.*(portions\[folds|first_members)",
         r"wrapper\.py.*(made_small_passes_through|starts_of_members.*False|batches_and_noise)",
         r"simulate_bank\.py",
+        r"learners\.py.*AdaptivePenalties.*(own_answer|loop_over_slices|weight_zero)",
+        r"learners\.py.*(own_answer|loop_over_slices|weight_zero).*AdaptivePenalties",
         r"simulate_arms\.py.*(sets_are_cases_in_a_row\[pumadyn|equations\[32nm|share_that_it_leaves|p-u-m-a-d-y-n-3-2)",
         r"logistic\.py.*(unknowns.*3\]|touch_on_the_border|absence_even_of_nan.*(ridge=0.3|-2\])|too_few_steps)",
         r"network\.py.*absent_cases_change_nothing.*(32|network1)",

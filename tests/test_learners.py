@@ -33,6 +33,12 @@ NETWORKS = [
 NEIGHBOURS = learn.Normalised(learn.Neighbours())
 PER_INPUT = learn.RidgePerInput(penalties=(1.0,), steps=3, rate=0.01)
 TUNED = learn.Tuned(learn.LeastSquares(), {"ridge": (1.0, 1e4)}, by=3)
+ADAPTIVE = learn.Normalised(
+    learn.AdaptivePenalties(
+        learn.Conjugate(learn.MLP((2,), init=0.5), steps=3), folds=2, steps=2, rate=0.01, iterations=2
+    ),
+    how="standard",
+)
 LEARNERS = [
     learn.LeastSquares(),
     learn.LeastSquares(intercept=False),
@@ -45,12 +51,13 @@ LEARNERS = [
     NEIGHBOURS,
     *NETWORKS,
     TUNED,
+    ADAPTIVE,
 ]
-ORDERLESS = LEARNERS[:-2]
-"""The random numbers of the last two are those of the places of the cases in use, so that their order matters, and a
+ORDERLESS = LEARNERS[:-3]
+"""The random numbers of the last three are those of the places of the cases in use, so that their order matters, and a
 case of weight 2 is still one case to split off.
 """
-LONG = [PER_INPUT, NEIGHBOURS, *NETWORKS, TUNED]
+LONG = [PER_INPUT, NEIGHBOURS, *NETWORKS, TUNED, ADAPTIVE]
 """Those that take long to compile."""
 KEY = jax.random.key(0)
 LANES = 12

@@ -12,6 +12,7 @@ from hostile import STRANGERS, refused
 from sklearn.linear_model import LinearRegression
 
 from jaxgen import Data, Predicted, assess, learn, predict, resample
+from jaxgen.engine import program
 from jaxgen.types import memory
 
 KEY, N, M = jax.random.key(0), 40, 7
@@ -75,6 +76,25 @@ def test_neither_chunks_nor_other_new_cases_change_a_prediction():
     np.testing.assert_allclose(predict(KEY, NETWORK, DATA, PLANS["splits"], NEW, chunk=2).new, whole.new, atol=2e-5)
     far = np.concatenate([NEW[2:3], 1e3 * NEW[1:]])  # as many, so that one program does for both
     np.testing.assert_allclose(predict(KEY, NETWORK, DATA, PLANS["splits"], far).new[:, 0], whole.new[:, 2], atol=2e-5)
+
+
+def test_similar_numbers_of_new_cases_share_a_program():
+    """1 to 8, and 17 to 18; each predicts what all of them together do, which another program may round otherwise."""
+    many, sets = RANDOM.normal(size=(18, 3)), Data(np.stack([X, X]), np.stack([Y, -Y]), DATA.names)
+    for own, data, new in (
+        (learn.LeastSquares(), DATA, many),
+        (learn.Mean(), sets, np.stack([many, -many])),
+    ):
+        whole = predict(KEY, own, data, PLANS["splits"], new)
+        for sizes in ((1, 7, 8), (17, 18)):
+            misses = set()
+            for m in sizes:
+                found = predict(KEY, own, data, PLANS["splits"], new[..., :m, :])
+                misses.add(program._compiled.cache_info().misses)
+                assert found.new.shape == (*whole.new.shape[:-2], m, 1)
+                np.testing.assert_allclose(found.new, whole.new[..., :m, :], rtol=1e-5, atol=1e-5)
+                np.testing.assert_array_equal(found.cases, whole.cases)
+            assert len(misses) == 1
 
 
 def test_a_lazy_plan_is_drawn():

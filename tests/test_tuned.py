@@ -1,6 +1,7 @@
 """Learners chosen inside each row: against scikit-learn's grid search on the same folds, and against loops."""
 
 import re
+import warnings
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +12,7 @@ import pytest
 from hostile import refused
 from scripts import quick
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, PredefinedSplit
+from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -20,6 +21,7 @@ from jaxgen import Data, assess, learn, loss, resample
 from jaxgen.learn import LeastSquares, Logistic, Neighbours, Normalised, Tuned, promises
 from jaxgen.learn.wrap import ways
 from jaxgen.learn.wrap.candidates import with_setting
+from jaxgen.learn.wrap.validation import evenly, random_order
 from jaxgen.types import as_learner
 
 KEY = jax.random.key(0)
@@ -50,9 +52,14 @@ def trained(learner, x=X, y=Y, w=None):
     return jax.tree.map(np.asarray, made)
 
 
-def folds_of(learner, w):
+@jit
+def _folds(learner, w, y):
+    return learner.folds(KEY, w, y)
+
+
+def folds_of(learner, w, y=None):
     with jax.enable_x64(True):
-        return np.asarray(learner.folds(KEY, jnp.asarray(w, float)))
+        return np.asarray(_folds(learner, jnp.asarray(w, float), None if y is None else jnp.asarray(y, float)))
 
 
 SEARCHES = {
@@ -82,7 +89,7 @@ def test_choice_and_predictions_are_those_of_scikit_learns_grid_search(name):
     y = CLASS if name == "logistic" else Y
     _, predictions, failed, info = trained(learner, y=y)
     scoring = "neg_log_loss" if name == "logistic" else "neg_mean_squared_error"
-    search = GridSearchCV(peer, grid, scoring=scoring, cv=PredefinedSplit(folds_of(learner, np.ones(N))))
+    search = GridSearchCV(peer, grid, scoring=scoring, cv=PredefinedSplit(folds_of(learner, np.ones(N), y)))
     search.fit(X, y[:, 0])
     want = search.predict_proba(X)[:, 1] if name == "logistic" else search.predict(X)
     [(setting, values)] = grid.items()
@@ -136,6 +143,58 @@ def test_folds_are_of_equal_size_and_random():
         assert max(sizes) - min(sizes) <= 1
     assert not np.array_equal(learner.folds(KEY, jnp.ones(N)), learner.folds(jax.random.key(1), jnp.ones(N)))
     np.testing.assert_array_equal(folds_of(learner, W)[W > 0], folds_of(learner, W[W > 0]))
+
+
+@pytest.mark.parametrize("kind", ["one column", "one-hot", "in other units", "numbers"])
+def test_classes_are_spread_evenly_over_the_folds(kind):
+    """Each class as scikit-learn's StratifiedKFold spreads it, within one case a fold, from the row's own training
+    cases; folds of equal size as without classes. Numbers have the folds that no targets give.
+    """
+    random, learner = np.random.default_rng(2), Tuned(LeastSquares(), {"ridge": GRID}, by=4)
+    for seed in range(10):
+        w = random.integers(0, 3, N) * (random.random(N) < 0.8)
+        classes = np.minimum(random.geometric(0.5, N), 3) - 1 if kind == "one-hot" else random.random(N) < 0.2
+        y = np.eye(3)[classes] if kind == "one-hot" else (np.asarray(classes, float) * 0.3 - 0.1)[:, None]
+        y = y + random.normal(size=y.shape) if kind == "numbers" else (y > 0.1) * 1.0 if kind == "one column" else y
+        y[w == 0] = np.nan
+        found, used = folds_of(learner, w, y), w > 0
+        if kind == "numbers":
+            np.testing.assert_array_equal(found, folds_of(learner, w))
+            continue
+        if kind == "one-hot" and not seed:
+            np.testing.assert_array_equal(found[used], folds_of(learner, w[used], y[used]))
+        assert (found[~used] == -1).all()
+        sizes = np.bincount(found[used], minlength=4)
+        assert max(sizes) - min(sizes) <= 1
+        with warnings.catch_warnings():  # of classes with fewer cases than folds
+            warnings.simplefilter("ignore")
+            theirs = StratifiedKFold(4).split(np.zeros(used.sum()), classes[used])
+            theirs = [np.bincount(classes[used][out], minlength=3) for _, out in theirs]
+        ours = [np.bincount(classes[used & (found == fold)], minlength=3) for fold in range(4)]
+        np.testing.assert_array_equal(np.sort(ours, axis=0), np.sort(theirs, axis=0))
+
+
+def test_a_share_has_its_share_of_each_class():
+    """The first cases in the order of early stopping, against the share of each class, within one case of two classes
+    and of three; and still in random order.
+    """
+    random = np.random.default_rng(3)
+    for classes in (2, 3):
+        labels, w = random.integers(0, classes, N), random.integers(0, 2, N)
+        y = np.eye(classes)[labels]
+        orders = []
+        for seed in range(2):
+            order = random_order(jax.random.key(seed), jnp.asarray(w, jnp.float32))
+            orders.append(np.asarray(evenly(order, jnp.asarray(y, jnp.float32), jnp.asarray(w, jnp.float32))))
+            assert sorted(orders[-1]) == list(range(N))
+            assert (w[orders[-1][: w.sum()]] > 0).all()
+            for first in range(1, w.sum() + 1):
+                counts = np.bincount(labels[orders[-1][:first]], minlength=classes)
+                share = first * np.bincount(labels[w > 0], minlength=classes) / w.sum()
+                assert np.abs(counts - share).max() <= 1
+        assert (orders[0] != orders[1]).any()
+        numbers = jnp.asarray(random.normal(size=(N, 1)), jnp.float32)
+        np.testing.assert_array_equal(evenly(order, numbers, jnp.asarray(w, jnp.float32)), order)
 
 
 def test_leave_one_out_is_ridge_and_gcv_is_its_formula():

@@ -323,13 +323,29 @@ def test_the_lasso_is_that_of_scikit_learn():
     y = x[:, :3] @ RANDOM.normal(size=(3, 4)) + RANDOM.normal(size=(80, 4))
     centred, targets = x - x.mean(0), y - y.mean(0)
     penalty = np.array([0.01, 0.05, 0.2, 1.0])
-    found = sparse_fits(centred.T @ centred / 80, centred.T @ targets / 80, penalty, close=1e-10)
+    products, moments = centred.T @ centred / 80, centred.T @ targets / 80
+    (found,) = sparse_fits(products, moments, penalty[None], close=1e-10)
     for target in range(4):
         theirs = Lasso(penalty[target], tol=1e-12, max_iter=100_000).fit(x, y[:, target]).coef_
         np.testing.assert_allclose(found[:, target], theirs, atol=1e-7)  # two iterations that end
         np.testing.assert_array_equal(found[:, target] == 0, theirs == 0)
-    ordinary = sparse_fits(centred.T @ centred / 80, centred.T @ targets / 80, np.zeros(4), close=1e-12)
+    (ordinary,) = sparse_fits(products, moments, np.zeros((1, 4)), close=1e-12)
     np.testing.assert_allclose(ordinary, LinearRegression().fit(x, y).coef_.T, atol=1e-7)
+    path = sparse_fits(products, moments, np.array([4.0, 2.0, 1.0])[:, None] * penalty, close=1e-10)
+    np.testing.assert_allclose(path[-1], found, atol=1e-7)
+
+
+@pytest.mark.parametrize("cases", [20, 200], ids=["few at a time", "all at a time"])
+def test_a_target_of_the_lasso_is_as_exact_as_if_it_were_alone(cases):
+    """Beside one 1e6 times as large; scikit-learn with the same penalty. Steps of 1e-5 end at most 1e-3 away."""
+    random = np.random.default_rng(8)
+    x = (random.random((400, cases)) < 0.5).astype(float)
+    y = (x[:, :3] @ random.normal(size=(3, 30)) + random.normal(size=(400, 30))) * np.logspace(-3, 3, 30)
+    centred, targets, penalty = x - x.mean(0), y - y.mean(0), 0.02 * y.std(0)
+    (found,) = sparse_fits(centred.T @ centred / 400, centred.T @ targets / 400, penalty[None])
+    for target in (0, 29):
+        theirs = Lasso(penalty[target], tol=1e-10, max_iter=10_000).fit(x, y[:, target]).coef_
+        np.testing.assert_allclose(found[:, target], theirs, rtol=0, atol=1e-3 * np.abs(theirs).max())
 
 
 def linear(random, cases=30, count=8, rows=600, noise=1.0):

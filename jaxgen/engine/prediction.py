@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from jaxgen.engine.door import check, check_absence, chosen_devices
 from jaxgen.engine.progress import progress_bar
-from jaxgen.engine.run import Run, job_of, reasons, way
+from jaxgen.engine.run import Run, common_size, job_of, reasons, way
 from jaxgen.engine.workers import refuse_fork
 from jaxgen.loss import squared
 from jaxgen.types import Data, Key, Plan, Predicted, keys
@@ -17,6 +17,9 @@ from jaxgen.types.drawn import DrawnPlan
 from jaxgen.types.identity import named
 from jaxgen.types.memory import require_memory
 from jaxgen.types.numbers import require_flag, shown
+
+_FEWEST = 8
+"""New cases that a program is compiled for at least."""
 
 
 @keys.key_first
@@ -67,12 +70,21 @@ def predict(
         "give fewer new cases at a time, for which the same key trains the same rows, or use fewer resamples",
     )
     places = chosen_devices(devices)
-    job = job_of(used, squared, data, way(used, squared, data, plan), places, True, m)
+    if not used.on_host:
+        new_x = _filled_up(new_x)
+    job = job_of(used, squared, data, way(used, squared, data, plan), places, True, new_x.shape[-2])
     run = Run(key, job, data, plan, "rows", chunk, new=new_x)
     check_absence(used, data)
     with progress_bar(sets * plan.resamples, repr(learner), progress) as advance:
         run.all_rows(advance)
-    return _predicted(run.arrays(), used, data, plan)
+    arrays = run.arrays()
+    return _predicted(arrays | {"predictions": arrays["predictions"][..., : data.n + m, :]}, used, data, plan)
+
+
+def _filled_up(new: Float[np.ndarray, "*Q M D"]) -> Float[np.ndarray, "*Q L D"]:
+    """New cases with the last one repeated, so that similar numbers of new cases share a compiled program."""
+    more = common_size(max(new.shape[-2], _FEWEST)) - new.shape[-2]
+    return np.concatenate([new, np.repeat(new[..., -1:, :], more, axis=-2)], axis=-2)
 
 
 def _predicted(arrays: dict[str, np.ndarray], learner: Any, data: Data, plan: Plan) -> Predicted:

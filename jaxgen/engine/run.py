@@ -206,7 +206,7 @@ class Run:
             most = int(multihost_utils.broadcast_one_to_all(np.int64(most)))
         by_set, by_row = _even(sets, max(1, most // rows)), _even(rows, min(rows, most))
         if self.chunk is None:
-            by_set, by_row = _common_size(by_set), _common_size(by_row)
+            by_set, by_row = common_size(by_set), common_size(by_row)
         if by_set > 1:
             by_set += -by_set % devices
         else:
@@ -373,7 +373,7 @@ def _even(total: int, most: int) -> int:
     return math.ceil(total / math.ceil(total / most))
 
 
-def _common_size(size: int) -> int:
+def common_size(size: int) -> int:
     """The size rounded up to four binary digits, at most an eighth more: runs of similar numbers of rows then share a
     compiled program, which takes longer than the rows that fill up the last chunk.
     """

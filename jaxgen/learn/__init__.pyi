@@ -8,12 +8,24 @@ from .per_input import RidgePerInput, RidgePerInputFit
 from .promises import check
 from .ridge import Ridge, RidgeFit
 from .text import from_text
-from .wrap import Augmented, EarlyStopped, Ensemble, Imputed, Normalised, Range, Scaled, Tuned, sample
+from .wrap import (
+    AdaptivePenalties,
+    Augmented,
+    EarlyStopped,
+    Ensemble,
+    Imputed,
+    Normalised,
+    Range,
+    Scaled,
+    Tuned,
+    sample,
+)
 
 __all__ = [
     "L1",
     "L2",
     "MLP",
+    "AdaptivePenalties",
     "Augmented",
     "Bayes",
     "Conjugate",

@@ -1,6 +1,5 @@
 """Ridge regression with a penalty for each input, chosen by the gradient of a cross-validated error."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -8,20 +7,13 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.linalg import cho_solve
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from jaxgen.learn.ridge import PENALTIES, check_penalties
+from jaxgen.learn.search import WIDEST, Search, falling
 from jaxgen.learn.shrinkage import ERRORS, Centred, Shrinkage
 from jaxgen.types import Data, Key, Learner, Plan
 from jaxgen.types.numbers import require, require_flag, require_number, require_one_of
-
-_WIDEST = math.log(1e6)
-"""Logarithm of the factor of the sum of squares of an input within which its ridge lies. Beyond it an input is as good
-as dropped, or as good as not penalised.
-"""
-
-_DECAY, _SQUARE_DECAY, _SMALL = 0.9, 0.99, 1e-8
-"""Constants of Adam; squares are forgotten sooner than usual since there are few steps."""
 
 
 class RidgePerInputFit(NamedTuple):
@@ -33,30 +25,6 @@ class RidgePerInputFit(NamedTuple):
     intercept: Float[Array, "*R K"]
     ridges: Float[Array, "*R D"]
     errors: Float[Array, "*R 2"]
-
-
-class _Search(NamedTuple):
-    """Adam on the logarithms of the penalties [D]: where it is, its two averages of gradients, and the best so far."""
-
-    place: Float[Array, " D"]
-    mean: Float[Array, " D"]
-    square: Float[Array, " D"]
-    best: Float[Array, " D"]
-    least: Float[Array, ""]
-
-    def judged(self, error: Float[Array, ""]) -> "_Search":
-        """With the present place as the best if its error [] is less."""
-        better = error < self.least
-        best = jnp.where(better, self.place, self.best)
-        return self._replace(best=best, least=jnp.where(better, error, self.least))
-
-    def moved(self, gradient: Float[Array, " D"], rate: Float[Array, ""], number: Int[Array, ""]) -> "_Search":
-        """After a step along a gradient [D], the number-th from 1."""
-        mean = _DECAY * self.mean + (1 - _DECAY) * gradient
-        square = _SQUARE_DECAY * self.square + (1 - _SQUARE_DECAY) * jnp.square(gradient)
-        size = jnp.sqrt(square / (1 - _SQUARE_DECAY**number)) + _SMALL
-        place = self.place - rate * mean / (1 - _DECAY**number) / size
-        return self._replace(place=jnp.clip(place, -_WIDEST, _WIDEST), mean=mean, square=square)
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,20 +108,17 @@ class RidgePerInput(Learner):
         problem = _Problem.of(Centred.of(x, y, w, self.intercept))
         shrinkage, penalties = Shrinkage.of(problem.cases), jnp.asarray(self.penalties, x.dtype)
         common = penalties[jnp.argmin(lax.map(lambda ridge: shrinkage.error(self.by, ridge), penalties))]
-        start = jnp.clip(jnp.log(common / jnp.square(problem.scale)), -_WIDEST, _WIDEST)
+        start = jnp.clip(jnp.log(common / jnp.square(problem.scale)), -WIDEST, WIDEST)
 
         def log_error(place):
             """Its steps are the same whatever the unit of the targets is."""
             return jnp.log(problem.error(self.by, place))
 
-        def visit(number, search: _Search) -> _Search:
+        def visit(number, search: Search) -> Search:
             error, gradient = jax.value_and_grad(log_error)(search.place)
-            search = search.judged(error)
-            rate = self.rate * (1 + jnp.cos(jnp.pi * number / self.steps)) / 2
-            return search.moved(jnp.where(jnp.isfinite(gradient), gradient, 0), rate, number + 1)
+            return search.judged(error).moved(gradient, falling(self.rate, number, self.steps), number + 1)
 
-        nothing = jnp.zeros_like(start)
-        begun = _Search(start, nothing, nothing, start, log_error(start))
+        begun = Search.begun(start, log_error(start))
         end = lax.fori_loop(0, self.steps, visit, begun)
         best = end.judged(log_error(end.place))
         weights = problem.weights(best.best)

@@ -17,6 +17,7 @@ from jaxgen.learn.network.objectives import L1, L2, Objective, Sparse, Tied
 from jaxgen.learn.per_input import RidgePerInput
 from jaxgen.learn.ridge import Ridge
 from jaxgen.learn.wrap import EarlyStopped, Ensemble
+from jaxgen.learn.wrap.adaptive import AdaptivePenalties
 from jaxgen.learn.wrap.imputed import Imputed
 from jaxgen.learn.wrap.normalised import Normalised
 from jaxgen.learn.wrap.scaled import Scaled
@@ -32,7 +33,7 @@ SHORT = {
 }
 
 _SINGLE = (LeastSquares, Ridge, RidgePerInput, Logistic, Mean, Neighbours, Descent, Conjugate, Bayes)
-_LEARNERS = (*_SINGLE, Imputed, Normalised, Scaled, EarlyStopped, Ensemble, Tuned)
+_LEARNERS = (*_SINGLE, AdaptivePenalties, Imputed, Normalised, Scaled, EarlyStopped, Ensemble, Tuned)
 
 _PARTS = (MLP, PerTask, Objective, Optax, L1, L2, Sparse, Tied, Prior, Width)
 

@@ -15,7 +15,9 @@ from jaxgen.learn.wrap.validation import (
     columns,
     divided,
     error_unit,
+    evenly,
     in_folds,
+    in_strata,
     random_order,
 )
 from jaxgen.learn.wrap.wrapper import Wrapper
@@ -43,6 +45,9 @@ class EarlyStopped(Wrapper):
     q learns from all portions but q, and of its checkpoints the one with the least mean loss on portion q is taken,
     the first of equals (Neal 1998, section 3.3, with four folds). Validation cases never touch a gradient, a statistic
     or an augmented copy.
+
+    Where the targets are those of a classification, each class is spread evenly over the portions, within one case, and
+    a `share` has about that share of each.
 
     Attributes:
       base: a learner with checkpoints: Descent, Conjugate, or one wrapped by Normalised, Scaled or Augmented.
@@ -98,7 +103,8 @@ class EarlyStopped(Wrapper):
 
         Args:
           key, x, y, w: cases [n, D], [n, K] of weights [n].
-          order: the cases in the order [n] that is cut into portions, those in use first; random if None.
+          order: the cases in the order [n] that is cut into portions, those in use first; random, by classes
+            where the targets are some, if None.
         Returns:
           Stopped.
         """
@@ -115,7 +121,7 @@ class EarlyStopped(Wrapper):
     ) -> Stopped:
         """The members from start parameters with a leading axis [M]; a refit begins from those of the first."""
         order_key, refit_key, *member_keys = jax.random.split(key, 2 + self._splits)
-        order = random_order(order_key, w) if order is None else order
+        order = self._order(order_key, y, w) if order is None else order
         portions = self._portions(len(w), jnp.sum(w > 0, dtype=jnp.int32))
         loss = by_name(self.loss)
         unit = error_unit(loss, y, w)
@@ -214,6 +220,13 @@ class EarlyStopped(Wrapper):
     def _splits(self) -> int:
         """Different splits, each for one member."""
         return self.folds if self.share is None else 1
+
+    def _order(self, key: Key, y: Float[Array, "n K"], w: Float[Array, " n"]) -> Int[Array, " n"]:
+        """A random order of the cases whose portions hold all classes alike."""
+        order = random_order(key, w)
+        if self.share is not None:
+            return evenly(order, y, w)
+        return in_strata(order, y, w, in_folds(len(w), jnp.sum(w > 0, dtype=jnp.int32), self.folds))
 
     def _portions(self, n: int, used: Int[Array, ""]) -> Portions:
         """The portions of `used` of n cases."""

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from jaxgen.learn.linear import LeastSquares
 from jaxgen.learn.shrinkage import ERRORS, Centred, Shrinkage
 from jaxgen.learn.wrap.candidates import differences, listed, plain_grid
-from jaxgen.learn.wrap.validation import check_loss, columns, divided, error_unit, in_folds, random_order
+from jaxgen.learn.wrap.validation import check_loss, columns, divided, error_unit, in_folds, in_strata, random_order
 from jaxgen.learn.wrap.ways import Read, Together, Way, ways_of
 from jaxgen.learn.wrap.wrapper import Wrapper
 from jaxgen.loss import about, by_name, cross_entropy, hinge, squared
@@ -64,8 +64,8 @@ class Tuned(Wrapper):
     Each learner is trained without one fold at a time, all of its fit, normalisation included, and the criterion is
     its mean loss over the cases that were left out (scikit-learn averages the means of the folds, which is another
     number where folds differ in size). All learners have the same folds and the same random keys. The
-    first of equals is chosen. A learner that fails in a fold, or whose loss is not finite there, is not chosen. Folds
-    are not stratified.
+    first of equals is chosen. A learner that fails in a fold, or whose loss is not finite there, is not chosen. Where
+    the targets are those of a classification, each class is spread evenly over the folds, within one case.
 
     Learners that differ in a setting along which they share work share it: ridges of `LeastSquares` one decomposition,
     numbers of steps of a network one training. Those that differ in other real numbers are compiled once; others each
@@ -181,15 +181,16 @@ class Tuned(Wrapper):
         """The same, to choose among the learners as they are to be used on these data."""
         return replace(self, base=tuple(each.for_data(data) for each in self._learners), grid=())
 
-    def folds(self, key: Key, w: Float[Array, " n"]) -> Int[Array, " n"]:
-        """The fold of every case, [n], from 0, that `fit` with the same key and weights [n] leaves it out with; -1 for
-        absent cases.
+    def folds(self, key: Key, w: Float[Array, " n"], y: Float[Array, "n K"] | None = None) -> Int[Array, " n"]:
+        """The fold of every case, [n], from 0, that `fit` with the same key, weights [n] and targets [n, K] leaves it
+        out with; -1 for absent cases. Targets matter where they are those of a classification.
         """
         used = jnp.sum(w > 0, dtype=jnp.int32)
         portions = in_folds(len(w), used, self._folds)
         place = jnp.arange(len(w), dtype=jnp.int32)
         fold = jnp.searchsorted(portions.begin, place, side="right").astype(jnp.int32) - 1
         order = random_order(jax.random.split(key, 3)[0], w)
+        order = order if y is None else in_strata(order, y, w, portions)
         return jnp.zeros(len(w), jnp.int32).at[order].set(jnp.where(place < used, fold, -1))
 
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> TunedFit:
@@ -260,7 +261,7 @@ class Tuned(Wrapper):
                 f"expected at least {self.by} training cases for the {self.by} folds of Tuned, got {fewest} in "
                 f"{plan.scheme}; train on more cases, or choose by fewer folds"
             )
-        inner = _without_a_fold(plan, self.by)
+        inner = without_a_fold(plan, self.by)
         for learner in self._learners:
             learner.check(data, inner)
 
@@ -290,6 +291,7 @@ class Tuned(Wrapper):
     ) -> _Judged:
         """The mean loss of every learner over the cases of all folds, each left out once."""
         portions = in_folds(len(w), jnp.sum(w > 0, dtype=jnp.int32), self._folds)
+        order = in_strata(order, y, w, portions)
         table, unit = jnp.concatenate([x, y, w[:, None]], axis=1), error_unit(self.validation, y, w)
 
         def fold(key, begin, size):
@@ -403,7 +405,7 @@ def _alike(found: list[Any]) -> bool:
     return all(kind == kinds[0] for kind in kinds)
 
 
-def _without_a_fold(plan: Plan, folds: int) -> Plan:
+def without_a_fold(plan: Plan, folds: int) -> Plan:
     """The smallest training set [N] of a plan without the cases of one fold."""
     rows = plan.train.reshape(-1, plan.n)
     row = rows[np.argmin(np.sum(rows > 0, axis=1))]

@@ -71,6 +71,57 @@ def random_order(key: Key, w: Float[Array, " n"]) -> Int[Array, " n"]:
     return jnp.argsort(jnp.where(w > 0, draws, jnp.full_like(draws, jnp.iinfo(draws.dtype).max)))
 
 
+def in_strata(
+    order: Int[Array, " n"], y: Float[Array, "n K"], w: Float[Array, " n"], portions: Portions
+) -> Int[Array, " n"]:
+    """A random order of the cases [n], those in use first, changed so that portions of it that are folds hold the same
+    share of each class, within one case; as it is unless the targets [n, K] are those of a classification: one column
+    with two values, or several with two values each, as of zeros and ones.
+
+    In the order of their classes cases are dealt to the folds one by one, as to players; a fold keeps the order that
+    its cases had.
+    """
+    used, n = jnp.sum(w > 0, dtype=jnp.int32), len(order)
+    found = _classes(y, w)[order]
+    place = jnp.arange(n, dtype=jnp.int32)
+    # Folds that have a case more than others come first in the deal, so that all have as many as their size says.
+    deal = jnp.argsort(-portions.size, stable=True).astype(jnp.int32)[place % len(portions.size)]
+    fold = jnp.zeros(n, jnp.int32).at[jnp.argsort(found, stable=True)].set(deal)
+    again = jnp.argsort(jnp.where(place < used, fold, len(portions.size)), stable=True)
+    return jnp.where(jnp.any(found[:1] >= 0), order[again], order)
+
+
+def evenly(order: Int[Array, " n"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Int[Array, " n"]:
+    """A random order of the cases [n], those in use first, changed so that any first cases hold about the same share of
+    each class; as it is unless the targets [n, K] are those of a classification, as for `in_strata`.
+    """
+    found = _classes(y, w)[order]
+    by_class = jnp.argsort(found, stable=True)
+    sorted_classes = found[by_class]
+    begin = jnp.searchsorted(sorted_classes, sorted_classes, side="left").astype(jnp.float32)
+    end = jnp.searchsorted(sorted_classes, sorted_classes, side="right").astype(jnp.float32)
+    share = (jnp.arange(len(order), dtype=jnp.float32) + 0.5 - begin) / (end - begin)
+    share = jnp.zeros(len(order), jnp.float32).at[by_class].set(share)
+    used = jnp.arange(len(order)) < jnp.sum(w > 0)
+    again = jnp.argsort(jnp.where(used, share, 2), stable=True)
+    return jnp.where(jnp.any(found[:1] >= 0), order[again], order)
+
+
+def _classes(y: Float[Array, "n K"], w: Float[Array, " n"]) -> Int[Array, " n"]:
+    """The class of each case by its targets [n, K], from 0 to K; K + 1 for absent cases; -1 for all cases of targets
+    that are no classes.
+    """
+    used = (w > 0)[:, None]
+    low = jnp.min(jnp.where(used, y, jnp.inf), axis=0, keepdims=True)
+    high = jnp.max(jnp.where(used, y, -jnp.inf), axis=0, keepdims=True)
+    # Targets in other units, by Normalised for example, may be rounded apart.
+    near = jnp.minimum(jnp.abs(y - low), jnp.abs(high - y)) <= 1e-4 * (high - low)
+    upper = used & (y - low > high - y)
+    number = jnp.where(jnp.any(upper, axis=1), 1 + jnp.argmax(upper, axis=1), 0)
+    number = jnp.where(used[:, 0], number, y.shape[1] + 1).astype(jnp.int32)
+    return jnp.where(jnp.all(near | ~used), number, -1)
+
+
 def error_unit(loss: Loss, y: Float[Array, "n K"], w: Float[Array, " n"]) -> Float[Array, ""]:
     """The unit of the targets [n, K] in which errors are compared, []: squares of 1e-30 would all be 0."""
     if not about(loss).degree:

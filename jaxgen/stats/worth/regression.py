@@ -148,7 +148,7 @@ def _crossed(
     for number in range(int(fold.max()) + 1):
         here = fold == number
         chosen = _chosen(x[~here], y[~here]) if penalty is None else np.full(y.shape[1], float(penalty))
-        sparse = _Products.of(x[~here], y[~here]).fit(chosen)
+        (sparse,) = _Products.of(x[~here], y[~here]).fits(chosen[None])
         predicted, m = x[here] @ sparse, int(here.sum())
         scores.append(_rank_correlation(predicted, y[here]))
         penalties.append(chosen)
@@ -185,21 +185,17 @@ class _Products(NamedTuple):
         unit = np.sqrt(x.var(0).mean()) * y.std(0) * np.sqrt(2 * np.log(x.shape[1]) / len(x))
         return cls(x.T @ x / len(x), x.T @ y / len(x), unit)
 
-    def fit(
-        self, penalty: Float[np.ndarray, "M"] | float, start: Float[np.ndarray, "T M"] | None = None
-    ) -> Float[np.ndarray, "T M"]:
-        """The coefficients [T, M]."""
-        return sparse_fits(self.inputs, self.moments, penalty * self.unit, start)
+    def fits(self, penalties: Float[np.ndarray, "P M"]) -> Float[np.ndarray, "P T M"]:
+        """The coefficients [P, T, M] for P penalties of each target, in its unit."""
+        return sparse_fits(self.inputs, self.moments, penalties * self.unit)
 
 
 def _chosen(x: Float[np.ndarray, "R T"], y: Float[np.ndarray, "R M"]) -> Float[np.ndarray, " M"]:
     """The penalty of each target with the least squared error on one row of four."""
-    held = np.arange(len(x)) % HELD_OUT == 0
-    products, sparse, errors = _Products.of(x[~held], y[~held]), None, []
-    for penalty in PENALTIES:
-        sparse = products.fit(penalty, sparse)
-        errors.append((y[held] - x[held] @ sparse).var(0))
-    return np.array(PENALTIES)[np.argmin(errors, axis=0)]
+    held, penalties = np.arange(len(x)) % HELD_OUT == 0, np.array(PENALTIES)
+    path = _Products.of(x[~held], y[~held]).fits(np.repeat(penalties[:, None], y.shape[1], axis=1))
+    errors = [(y[held] - x[held] @ sparse).var(0) for sparse in path]
+    return penalties[np.argmin(errors, axis=0)]
 
 
 def _rank_correlation(some: Float[np.ndarray, "m M"], others: Float[np.ndarray, "m M"]) -> Float[np.ndarray, " M"]:
