@@ -112,10 +112,12 @@ def write_program(file: Path | None, program: Any, note: Any, seconds: float) ->
     """
     if file is None or seconds < _WORTH_KEEPING:
         return
-    chain = isinstance(program, Chain)
-    shape = (program.reads, program.writes, program.results) if chain else ((), (), ())
+    calls: tuple[Any, ...] = (program,)
+    shape = (), (), ()
+    if isinstance(program, Chain):
+        calls, shape = program.calls, (program.reads, program.writes, program.results)
     with suppress(ValueError, NotImplementedError, jax.errors.JaxRuntimeError):
-        parts = [serialize_executable.serialize(call)[0] for call in (program.calls if chain else (program,))]
+        parts = [serialize_executable.serialize(call)[0] for call in calls]
         head = json.dumps([note, [len(part) for part in parts], *shape]).encode()
         _write(file, b"".join([head, b"\n", *parts]))
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -291,7 +291,7 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, effort: int, curren
     with jax.default_device(job.here):
         traced = jax.jit(run).trace(jax.ShapeDtypeStruct((), key_type), x, y, *numbers)
         parts, results = _parts(job, traced, effort)
-    text = chr(0).join(f"{lowered.as_text()} {options}" for lowered, options, _, _ in parts)
+    text = chr(0).join(f"{part.lowered.as_text()} {part.options}" for part in parts)
     alone = first.platform == "cpu" and (needs.alone or _calls_foreign_code(text))
     # What it was traced to says all. A program that calls LAPACK is known by that only: lowering it is what makes JAX
     # load LAPACK, and without that a program that was read calls nothing.
@@ -299,31 +299,38 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, effort: int, curren
         file = kept.file_of(text, job.devices, "program")
         if (known := kept.read_program(file, in_tree, out_tree, job.devices)) is not None:
             return Program(*known)
-    programs = _compile_all(job, [(lowered, options) for lowered, options, _, _ in parts])
+    programs = _compile_all(job, parts)
     program = programs[0]
     if len(parts) > 1:
-        reads, writes = (tuple(part[place] for part in parts) for place in (2, 3))
+        reads, writes = tuple(part.reads for part in parts), tuple(part.writes for part in parts)
         program = Chain(tuple(programs), reads, writes, results, out_tree)
     kept.write_program(file, program, alone, time.perf_counter() - begun)
     return Program(program, alone)
 
 
-def _parts(job: Job, traced: Any, effort: int) -> tuple[list[tuple[Any, dict[str, Any], Any, Any]], tuple[int, ...]]:
-    """The pieces of a traced program, each lowered, with options of XLA and the values that it reads and writes; and
-    the values that the program gives.
+class _Part(NamedTuple):
+    """A piece of a program, lowered, with options of XLA; see `Piece`."""
+
+    lowered: Any
+    options: dict[str, Any]
+    reads: tuple[int, ...] = ()
+    writes: tuple[int, ...] = ()
+
+
+def _parts(job: Job, traced: Any, effort: int) -> tuple[list[_Part], tuple[int, ...]]:
+    """The pieces of a traced program, and the numbers of the values that it gives.
 
     On several devices, and on others than CPUs, it stays in one piece.
     """
-    program = traced.jaxpr
+    program, rounds = traced.jaxpr, job.learner.rounds
     if len(job.devices) > 1 or job.here.platform != "cpu" or program.jaxpr.effects:
-        return [(traced.lower(), _options(job, math.inf), (), ())], ()
-    rounds = job.learner.rounds
+        return [_Part(traced.lower(), _options(job, math.inf))], ()
     times = 10.0**effort / max(_operations(program, rounds), 1)
     pieces, results = divided(program, lambda equation: _operations_of(equation, rounds), _LITTLE / times)
     if len(pieces) == 1:
-        return [(traced.lower(), _options(job, 10.0**effort), (), ())], ()
+        return [_Part(traced.lower(), _options(job, 10.0**effort))], ()
     return [
-        (piece.lowered(), _options(job, piece.operations * times, piece.loops), piece.reads, piece.writes)
+        _Part(piece.lowered(), _options(job, piece.operations * times, piece.loops), piece.reads, piece.writes)
         for piece in pieces
     ], results
 
@@ -346,14 +353,14 @@ def _options(job: Job, work: float, loops: bool = False) -> dict[str, Any]:
     return {"xla_backend_optimization_level": 0 if little else 2, **older}
 
 
-def _compile_all(job: Job, parts: list[tuple[Any, dict[str, Any]]]) -> list[Any]:
-    """Compiled programs, some at a time."""
+def _compile_all(job: Job, parts: list[_Part]) -> list[Any]:
+    """Compiled pieces; XLA works at several of them at a time."""
     if len(parts) == 1:
-        return [_compile(*parts[0])]
+        return [_compile(parts[0].lowered, parts[0].options)]
 
-    def one(part):
-        with jax.enable_x64(job.wide), jax.default_device(job.here):
-            return _compile(*part)
+    def one(part: _Part) -> Any:
+        with jax.enable_x64(job.wide), jax.default_device(job.here):  # settings are those of a thread
+            return _compile(part.lowered, part.options)
 
     with ThreadPoolExecutor(len(parts)) as pool:
         return list(pool.map(one, parts))
