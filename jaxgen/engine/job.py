@@ -1,6 +1,7 @@
 """What one chunk of a run computes, as a function of one data set and some of its rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -87,9 +88,11 @@ class Job:
                 found = _trusted(self.learner, shared, (len(r), *y.shape))
             if found[2] is None or not self.new:  # with predictions come parameters that cannot predict other cases
                 return found
-        return jax.vmap(lambda k, w: self.fitted_alone(k, x, y, w))(row_keys, weights), jnp.ones(len(r), bool), None
+        one = replace(self, predicted=None)  # as it was traced for its needs: how many rows predict is no part of a fit
+        params = jax.vmap(lambda k, w: fitted_alone(one, k, x, y, w))(row_keys, weights)
+        return params, jnp.ones(len(r), bool), None
 
-    def fitted_alone(self, row_key, x, y, w):
+    def trained(self, row_key, x, y, w):
         """Parameters [...] of one row, whose training weights are w [N]."""
         with explained(self.learner, "fit(key, x, y, w)"):
             params = self.learner.fit(row_key, *self._gathered(x, y, w.astype(x.dtype)))
@@ -142,6 +145,14 @@ class Job:
         index = jnp.nonzero(w, size=self.used, fill_value=0)[0]
         present = jnp.arange(self.used) < jnp.sum(w > 0)
         return x[index], y[index], jnp.where(present, w[index], 0)
+
+
+@partial(jax.jit, static_argnums=0)
+def fitted_alone(job: Job, row_key: Any, x: Any, y: Any, w: Any) -> Any:
+    """Parameters [...] of one row, whose training weights are w [N]. JAX remembers what it traced, which is most of the
+    time that a network takes to trace.
+    """
+    return job.trained(row_key, x, y, w)
 
 
 def _trusted(learner: Learner, shared: Any, shape: tuple[int, int, int]) -> Any:

@@ -10,11 +10,14 @@ import platform
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import jax
 from jax.experimental import serialize_executable
+
+from jaxgen.engine.pieces import Chain
 
 MOST_BYTES = 1 << 29
 """Bytes of all files together; those that were not read for the longest time go first."""
@@ -85,22 +88,38 @@ def read_program(file: Path | None, in_tree: Any, out_tree: Any, devices: Sequen
     """The program in a file, and what `write_program` was told of it; None if there is none that this JAX can load."""
     content = _read(file)
     try:
-        note, _, program = (content or b"").partition(b"\n")
-        return (
-            serialize_executable.deserialize_and_load(program, in_tree, out_tree, devices[0].client, devices),
-            json.loads(note),
-        )
+        head, _, rest = (content or b"").partition(b"\n")
+        note, lengths, reads, writes, results = json.loads(head)
+        ends = list(accumulate(lengths, initial=0))
+        parts = [rest[begin:end] for begin, end in pairwise(ends)]
+        if len(parts) == 1:
+            return _loaded(parts[0], in_tree, out_tree, devices), note
+        flat = [(((0,) * len(r), {}), [0] * len(w)) for r, w in zip(reads, writes, strict=True)]
+        trees = [(jax.tree.structure(given), jax.tree.structure(made)) for given, made in flat]
+        calls = tuple(_loaded(part, *tree, devices) for part, tree in zip(parts, trees, strict=True))
+        return Chain(calls, tuple(map(tuple, reads)), tuple(map(tuple, writes)), tuple(results), out_tree), note
     except Exception:
         return None
 
 
+def _loaded(content: bytes, in_tree: Any, out_tree: Any, devices: Sequence[jax.Device]) -> Any:
+    return serialize_executable.deserialize_and_load(content, in_tree, out_tree, devices[0].client, devices)
+
+
 def write_program(file: Path | None, program: Any, note: Any, seconds: float) -> None:
-    """Keeps a program that took some seconds to make, with a note that JSON can hold; some cannot be kept."""
+    """Keeps a program, in one piece or a `Chain`, that took some seconds to make, with a note that JSON can hold; some
+    cannot be kept.
+    """
     if file is None or seconds < _WORTH_KEEPING:
         return
+    calls: tuple[Any, ...] = (program,)
+    shape = (), (), ()
+    if isinstance(program, Chain):
+        calls, shape = program.calls, (program.reads, program.writes, program.results)
     with suppress(ValueError, NotImplementedError, jax.errors.JaxRuntimeError):
-        content, _, _ = serialize_executable.serialize(program)
-        _write(file, json.dumps(note).encode() + b"\n" + content)
+        parts = [serialize_executable.serialize(call)[0] for call in calls]
+        head = json.dumps([note, [len(part) for part in parts], *shape]).encode()
+        _write(file, b"".join([head, b"\n", *parts]))
 
 
 def read_note(file: Path | None) -> Any:

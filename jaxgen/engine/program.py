@@ -4,18 +4,20 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jax.sharding import AxisType, PartitionSpec
 
 from jaxgen.engine import kept
-from jaxgen.engine.job import Job
+from jaxgen.engine.job import Job, fitted_alone
+from jaxgen.engine.pieces import Chain, divided
 from jaxgen.types.identity import text_of_known
 
 _LAPACK = {
@@ -41,6 +43,17 @@ _FEW_ROUNDS = 32
 _TRANSCENDENTAL = frozenset({"tanh", "logistic", "exp", "log", "log1p", "expm1", "erf", "sin", "cos", "pow"})
 _COSTLY = 8
 """These functions cost as much as so many additions."""
+
+_LITTLE, _LITTLE_AROUND = 1e8, 1e9
+"""Operations of a whole run that code without optimisations does in less time than optimising it takes: in loops of
+many rounds, which are little code, and in what is around them.
+"""
+
+_NOT_MUCH = 4e9
+"""The same for networks and what XLA's older way to write out fused operations loses."""
+
+_LEAST_EFFORT, _MOST_EFFORT = 7, 14
+"""Powers of ten: runs of fewer or more operations than these are compiled alike."""
 
 _HOST_OPERATIONS = 4e10
 """What a training on the host is taken for, which nobody can trace: a hundred of them are a part of a run."""
@@ -140,8 +153,8 @@ def _traced(job: Job) -> Facts:
         fit, (params, _, known) = jax.make_jaxpr(job.fitted, return_shape=True)(key, x, y, train, q, r)
         one = jax.tree.map(lambda p: jax.ShapeDtypeStruct(p.shape[1:], p.dtype), params)
     else:
-        w = jax.ShapeDtypeStruct((job.cases,), np.uint8)
-        fit, one = jax.make_jaxpr(job.fitted_alone, return_shape=True)(key, x, y, w)
+        w = jax.ShapeDtypeStruct((job.cases,), job.dtype)
+        fit, one = jax.make_jaxpr(partial(fitted_alone, job), return_shape=True)(key, x, y, w)
         known = None
     asked = jax.ShapeDtypeStruct((job.cases + job.new, job.inputs), job.dtype)
     predict = jax.make_jaxpr(job.tested)(one, asked, y) if known is None else jax.make_jaxpr(job.judged)(y, y)
@@ -174,22 +187,23 @@ def _operations(program: Any, rounds: int | None) -> float:
       rounds: what all its loops, one within the other, make together; None takes loops of a known number of rounds as
         they are, and 100 for the others.
     """
-    total = 0.0
-    for equation in getattr(program, "jaxpr", program).eqns:
-        name, inner = equation.primitive.name, list(_programs_in(equation))
-        if inner:
-            times, within = 1.0, rounds
-            if name in ("while", "scan"):
-                length = equation.params.get("length", 100)
-                times, within = (rounds, 1) if rounds is not None else (length, None)
-            total += times * sum(_operations(each, within) for each in inner)
-            continue
-        size = max((math.prod(v.aval.shape) for v in equation.outvars), default=1)
-        if name == "dot_general":
-            (contracted, _), _ = equation.params["dimension_numbers"]
-            size *= 2 * math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
-        total += size * (_COSTLY if name in _TRANSCENDENTAL else 1)
-    return total
+    return sum(_operations_of(equation, rounds) for equation in getattr(program, "jaxpr", program).eqns)
+
+
+def _operations_of(equation: Any, rounds: int | None) -> float:
+    """The same of a single equation."""
+    name, inner = equation.primitive.name, list(_programs_in(equation))
+    if inner:
+        times, within = 1.0, rounds
+        if name in ("while", "scan"):
+            length = equation.params.get("length", 100)
+            times, within = (rounds, 1) if rounds is not None else (length, None)
+        return times * sum(_operations(each, within) for each in inner)
+    size = max((math.prod(v.aval.shape) for v in equation.outvars), default=1)
+    if name == "dot_general":
+        (contracted, _), _ = equation.params["dimension_numbers"]
+        size *= 2 * math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
+    return size * (_COSTLY if name in _TRANSCENDENTAL else 1.0)
 
 
 def _equations_of_loops(program: Any) -> Iterator[Any]:
@@ -222,24 +236,26 @@ def _programs_in(equation: Any) -> Iterator[Any]:
                 yield inner
 
 
-def compiled(job: Job, sets: int, rows: int, key_type: Any) -> Program:
+def compiled(job: Job, sets: int, rows: int, key_type: Any, trainings: int) -> Program:
     """The program for chunks of one shape (data sets, rows), compiled if this was not done with the same settings.
 
-    Several devices share the data sets of a chunk if it has more than one, else its rows.
+    Several devices share the data sets of a chunk if it has more than one, else its rows. The trainings of the whole
+    run say how well it is worth to be compiled.
     """
     with jax.enable_x64(job.wide):
-        return _compiled(job, sets, rows, key_type, settings())
+        work = facts(job).operations * trainings
+        effort = math.ceil(math.log10(max(work, 1)))  # so runs of similar length share a program
+        return _compiled(job, sets, rows, key_type, min(max(effort, _LEAST_EFFORT), _MOST_EFFORT), settings())
 
 
 @lru_cache(maxsize=64)
-def _compiled(job: Job, sets: int, rows: int, key_type: Any, current: Any) -> Program:
+def _compiled(job: Job, sets: int, rows: int, key_type: Any, effort: int, current: Any) -> Program:
     begun = time.perf_counter()
     needs, whole = facts(job), None if job.one_data_set else 0
     job = replace(job, predicted=max(1, _PREDICT_BYTES * len(job.devices) // (needs.predict_bytes * sets)))
     in_tree = jax.tree.structure(((0,) * 6, {}))
     out_tree = jax.tree.structure((0, 0 if job.predictions else None, 0, 0, dict.fromkeys(needs.info, 0)))
-    options = _options(job)
-    file = None if job.spread else _file(job, sets, rows, key_type, options, current, kind="program")
+    file = None if job.spread else _file(job, sets, rows, key_type, effort, current, kind="program")
     if (known := kept.read_program(file, in_tree, out_tree, job.devices)) is not None:
         return Program(*known)
 
@@ -273,33 +289,81 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, current: Any) -> Pr
         jax.ShapeDtypeStruct((sets, rows), np.int32),
     )
     with jax.default_device(job.here):
-        lowered = jax.jit(run).lower(jax.ShapeDtypeStruct((), key_type), x, y, *numbers)
-    text = lowered.as_text()
+        traced = jax.jit(run).trace(jax.ShapeDtypeStruct((), key_type), x, y, *numbers)
+        parts, results = _parts(job, traced, effort)
+    text = chr(0).join(f"{part.lowered.as_text()} {part.options}" for part in parts)
     alone = first.platform == "cpu" and (needs.alone or _calls_foreign_code(text))
     # What it was traced to says all. A program that calls LAPACK is known by that only: lowering it is what makes JAX
     # load LAPACK, and without that a program that was read calls nothing.
     if (file is None or alone) and not job.spread:
-        file = kept.file_of(f"{text} {options}", job.devices, "program")
+        file = kept.file_of(text, job.devices, "program")
         if (known := kept.read_program(file, in_tree, out_tree, job.devices)) is not None:
             return Program(*known)
-    program = _compile(lowered, options)
+    programs = _compile_all(job, parts)
+    program = programs[0]
+    if len(parts) > 1:
+        reads, writes = tuple(part.reads for part in parts), tuple(part.writes for part in parts)
+        program = Chain(tuple(programs), reads, writes, results, out_tree)
     kept.write_program(file, program, alone, time.perf_counter() - begun)
     return Program(program, alone)
 
 
-def _options(job: Job) -> dict[str, Any]:
-    """How XLA is to compile a job on a CPU, unless JAX is set to compile without optimisations.
+class _Part(NamedTuple):
+    """A piece of a program, lowered, with options of XLA; see `Piece`."""
+
+    lowered: Any
+    options: dict[str, Any]
+    reads: tuple[int, ...] = ()
+    writes: tuple[int, ...] = ()
+
+
+def _parts(job: Job, traced: Any, effort: int) -> tuple[list[_Part], tuple[int, ...]]:
+    """The pieces of a traced program, and the numbers of the values that it gives.
+
+    On several devices, and on others than CPUs, it stays in one piece.
+    """
+    program, rounds = traced.jaxpr, job.learner.rounds
+    if len(job.devices) > 1 or job.here.platform != "cpu" or program.jaxpr.effects:
+        return [_Part(traced.lower(), _options(job, math.inf))], ()
+    times = 10.0**effort / max(_operations(program, rounds), 1)
+    pieces, results = divided(program, lambda equation: _operations_of(equation, rounds), _LITTLE / times)
+    if len(pieces) == 1:
+        return [_Part(traced.lower(), _options(job, 10.0**effort))], ()
+    return [
+        _Part(piece.lowered(), _options(job, piece.operations * times, piece.loops), piece.reads, piece.writes)
+        for piece in pieces
+    ], results
+
+
+def _options(job: Job, work: float, loops: bool = False) -> dict[str, Any]:
+    """How XLA is to compile a piece of a job on a CPU that does some work in a run, in operations, all of it in long
+    loops or not, unless JAX is set to compile without optimisations.
 
     LLVM's highest level takes up to twice as long as the next and gives code that is no faster: 5.0 and 2.0 s for a
     network trained by adam. A linear learner, one that asks for double precision, takes longer to compile than to run:
     XLA's older way to write out fused operations needs half the time for it, and runs as fast. Networks run twice as
-    long that way.
+    long that way, which is still less than what it saves where there is not much to do. Without any optimisation code
+    is made in a third of that time, and runs four to ten times as long.
     """
     values: Any = jax.config.values
     if job.devices[0].platform != "cpu" or values.get("jax_disable_most_optimizations"):
         return {}
-    older = {"xla_cpu_use_fusion_emitters": False} if job.learner.precise else {}
-    return {"xla_backend_optimization_level": 2, **older}
+    older = {"xla_cpu_use_fusion_emitters": False} if job.learner.precise or work < _NOT_MUCH else {}
+    little = work < (_LITTLE if loops else _LITTLE_AROUND)
+    return {"xla_backend_optimization_level": 0 if little else 2, **older}
+
+
+def _compile_all(job: Job, parts: list[_Part]) -> list[Any]:
+    """Compiled pieces; XLA works at several of them at a time."""
+    if len(parts) == 1:
+        return [_compile(parts[0].lowered, parts[0].options)]
+
+    def one(part: _Part) -> Any:
+        with jax.enable_x64(job.wide), jax.default_device(job.here):  # settings are those of a thread
+            return _compile(part.lowered, part.options)
+
+    with ThreadPoolExecutor(len(parts)) as pool:
+        return list(pool.map(one, parts))
 
 
 def _compile(lowered: Any, options: dict[str, Any]) -> Any:

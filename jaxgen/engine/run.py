@@ -224,10 +224,11 @@ class Run:
     def _run_blocks(
         self, job: Job, size: tuple[int, int], blocks: Iterator["_Block"], advance: Callable[[int], Any]
     ) -> None:
-        program, workers = compiled(job, *size, self.key.dtype), workers_of(job)
+        trainings = math.prod(self.shape) if job.together == self.job.together else int((~self.trusted).sum())
+        program, workers = compiled(job, *size, self.key.dtype, trainings), workers_of(job)
         if program.alone and len(job.devices) > 1:  # LAPACK that only the lowered program showed
             job = replace(job, devices=(job.here,))
-            program = compiled(job, *size, self.key.dtype)
+            program = compiled(job, *size, self.key.dtype, trainings)
         key, x, y = self.key, self.x, self.y
         if len(job.devices) == 1:
             key = jax.device_put(key, job.devices[0])

@@ -1,0 +1,126 @@
+"""Programs in pieces: they give what the whole gives."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.extend.core import jaxpr_as_fun
+
+import jaxgen as jg
+from jaxgen import learn, resample, simulate
+from jaxgen.engine import kept, program
+from jaxgen.engine.pieces import Chain, divided
+
+CONSTANT = np.arange(3.0, dtype=np.float32)
+
+
+def long(x, rounds):
+    return lax.while_loop(lambda state: state[0] < rounds, lambda state: (state[0] + 1, state[1] * 1.5), (0, x))[1]
+
+
+def in_a_row(x, y):
+    first = long(x + 1, 5)
+    return long(jnp.sin(first) @ y, 3) + first.sum()
+
+
+def side_by_side(x, y):
+    return long(x, 5).sum() + long(y, 7)
+
+
+def inside_a_call(x, y):
+    inner = jax.jit(lambda x: long(jnp.cos(x), 4) + 1)
+    return inner(x) + inner(2 * x), y
+
+
+def as_a_scan(x, y):
+    return lax.scan(lambda total, row: (total + row, total * row), jnp.zeros(2), y * CONSTANT[:, None])
+
+
+def of_little_more_than_arguments(x, y):
+    zeros = jnp.zeros((3, 2))
+    return x, zeros, 3, {"twice": x, "loop": long(zeros + y, 2)}, CONSTANT + 0
+
+
+def without_any_loop(x, y):
+    return x @ y
+
+
+def with_what_nobody_reads(x, y):
+    long(x, 9)
+    return long(y, 2) * 2
+
+
+LOOPS = {
+    in_a_row: 2,
+    side_by_side: 1,
+    inside_a_call: 1,
+    as_a_scan: 1,
+    of_little_more_than_arguments: 1,
+    without_any_loop: 0,
+    with_what_nobody_reads: 1,
+}
+
+
+@pytest.mark.parametrize("function", LOOPS, ids=lambda function: function.__name__)
+def test_pieces_give_what_the_whole_gives(function):
+    """The same operations in the same order, so the same numbers; long loops are pieces of their own."""
+    x, y = jnp.asarray([[0.1, 0.2, 0.3], [1.0, 2.0, 3.0]]), jnp.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    traced, shape = jax.make_jaxpr(function, return_shape=True)(x, y)
+    pieces, results = divided(traced, lambda equation: program._operations_of(equation, None), 10.0)
+    loops = [piece.loops for piece in pieces]
+    assert sum(loops) == LOOPS[function]
+    for piece in pieces:
+        names = {equation.primitive.name for equation in piece.program.eqns}
+        assert not piece.loops or names & {"while", "scan"}
+        assert piece.loops or not names & {"while", "scan"}
+    reads, writes = tuple(piece.reads for piece in pieces), tuple(piece.writes for piece in pieces)
+    calls = tuple(jaxpr_as_fun(piece.program) for piece in pieces)
+    chain = Chain(calls, reads, writes, results, jax.tree.structure(shape))
+    jax.tree.map(np.testing.assert_array_equal, chain(x, y), function(x, y))
+
+
+NETWORK = learn.Normalised(learn.Descent(learn.MLP((2,)), 20, optimiser=learn.Optax("sgd", 0.1)))
+
+
+def losses(learner):
+    program.forget()
+    data = simulate.linear_ar(jax.random.key(1), 1, 20, 3).data
+    return jg.assess(
+        jax.random.key(0), learner, data, resample.k_fold(jax.random.key(2), 20, folds=5, repeats=2)
+    ).values
+
+
+def test_a_network_in_pieces_is_the_same_and_is_kept(monkeypatch, tmp_path):
+    """Up to rounding, since code is optimised in another way: 1e-4 of the largest loss; and as it was, from a file."""
+    monkeypatch.setattr(kept, "folder_in_use", lambda: tmp_path / "jaxgen")
+    monkeypatch.setattr(kept, "_WORTH_KEEPING", 0.0)
+    whole = losses(NETWORK)
+    assert len(list((tmp_path / "jaxgen").glob("*.program"))) == 1
+    monkeypatch.setattr(program, "_LITTLE", 0.0)
+    monkeypatch.setattr(program, "_LITTLE_AROUND", 0.0)
+    for file in (tmp_path / "jaxgen").glob("*.program"):
+        file.unlink()
+    compiled, real = [], program._compile
+    monkeypatch.setattr(program, "_compile", lambda *given: compiled.append(given) or real(*given))
+    divided_up = losses(NETWORK)
+    pieces = 1 if len(jax.devices()) > 1 or jax.default_backend() != "cpu" else 3
+    assert len(compiled) == pieces
+    np.testing.assert_allclose(divided_up, whole, rtol=0, atol=1e-4 * whole.max())
+    np.testing.assert_array_equal(losses(NETWORK), divided_up)
+    assert len(compiled) == pieces
+
+
+def test_little_work_is_compiled_quickly_and_much_well():
+    """Loops of the same work are optimised earlier than what is around them."""
+
+    class Here:
+        platform = "cpu"
+
+    class Job:
+        devices = (Here,)
+        learner = NETWORK
+
+    levels = [program._options(Job, work, loops) for work, loops in ((5e8, False), (5e8, True), (1e12, True))]
+    assert [options["xla_backend_optimization_level"] for options in levels] == [0, 2, 2]
+    assert ["xla_cpu_use_fusion_emitters" in options for options in levels] == [True, True, False]
