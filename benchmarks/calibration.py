@@ -3,12 +3,15 @@
     python benchmarks/calibration.py             # all of it; the first line of the results says how long it takes
     python benchmarks/calibration.py --quick     # a tenth of the data sets; writes nothing
     python benchmarks/calibration.py --resume    # goes on where a run of the same code was stopped
+    python benchmarks/calibration.py --stopped   # early-stopped ensembles alone, with more data sets: calibration_stopped.txt
+    python benchmarks/calibration.py --figures   # calibration_levels.png once more, from the page of intervals
 
 prints the tables and writes them, with figures, to benchmarks/results/. Only public names of jaxgen are used.
 """
 
 import argparse
 import os
+import re
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +29,8 @@ from speed import machine
 
 RESULTS = Path(__file__).parent / "results"
 MARKERS = "os^vDP*X"
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#000000")
+"""That people who see few colours tell apart: Okabe & Ito 2008, "Color universal design"."""
 
 
 def panels(frame, draw, xlabel, ylabel):
@@ -74,22 +79,53 @@ def coverage(axes, part, looks):
     axes.set(xscale="log", ylim=(0, 1.02))
 
 
-def levels(axes, part, looks):
-    """Distribution of the one-sided levels at R minus the uniform one; grey: where a right interval stays in 95 of 100
-    runs.
+def read(page):
+    """The tables of a page of intervals: a row per learner, size, interval and plan, with its numbers."""
+    text, found = page.read_text(), []
+    for part in text.split("\n\n"):
+        lines = part.splitlines()
+        heading = re.match(r"(.+), n = (\d+): (\d+) data sets", lines[0])
+        if heading:
+            plans = r"(a .*? times|a .*? once|\d+ .*?(?:folds|splits|samples))"
+            names = re.findall(
+                r"\S+(?: \S+)*?(?=\s{2,}|$)", lines[1].split("plan")[1].strip().removeprefix("trainings")
+            )
+            for line in lines[2:]:
+                method, plan, _, numbers = re.match(rf"\s*(.+?)\s+{plans}\s+(\d+)\s+(.*)", line).groups()
+                row = dict(zip(names, map(float, numbers.split()), strict=True))
+                found.append({"learner": heading[1], "n": int(heading[2]), "sets": int(heading[3])})
+                found[-1] |= {"interval": method, "plan": plan} | row
+    return pd.DataFrame(found)
+
+
+def levels(frame):
+    """A panel per learner: the largest distance of the distribution of the one-sided levels at R from the uniform one
+    against the number of cases, of the intervals that all learners were tried with; grey: where a right interval stays
+    in 95 of 100 runs.
     """
-    chosen = part[
-        ~part.interval.isin(["hold-out", "CV-CLT, within folds", "5 x 2", "L_beta"])
-        & ~part.interval.str.contains("published")
-        & (part.plan != "5 folds")
-    ]
-    grid = np.linspace(0, 1, 201)
-    for (name, plan, level), colour, _ in styles(chosen[["interval", "plan", "level"]], looks):
-        at = np.searchsorted(np.sort(level[np.isfinite(level)]), grid, side="right") / np.isfinite(level).sum()
-        axes.plot(grid, at - grid, color=colour, linewidth=1.2, label=f"{name}: {plan}")
-    reach = scipy.stats.kstwo.ppf(0.95, part.sets.iloc[0])
-    axes.axhspan(-reach, reach, color="0.9", zorder=0)
-    axes.set(xlim=(0, 1))
+    learners, number = list(frame.learner.unique()), frame.groupby(["interval", "plan"]).learner.transform("nunique")
+    common = frame[(number == len(learners)) & ~frame.interval.str.contains("within|naive")]
+    figure, axes = plt.subplots(
+        2, -(-len(learners) // 2), figsize=(11, 7), sharex=True, sharey=True, layout="constrained"
+    )
+    names = list(dict.fromkeys(zip(common.interval, common.plan, strict=True)))
+    for panel, learner in zip(axes.flat, learners, strict=False):
+        part = common[common.learner == learner]
+        for (name, plan), colour, marker in zip(names, COLOURS, MARKERS, strict=False):
+            chosen = part[(part.interval == name) & (part.plan == plan)]
+            panel.plot(chosen.n, chosen["levels R"], marker + "-", color=colour, label=f"{name}: {plan}")
+        right = scipy.stats.kstwo.ppf(0.95, part.sets.iloc[0])
+        panel.axhspan(0, right, color="0.9", zorder=0)
+        panel.set(title=f"{learner}, {part.sets.iloc[0]} data sets", xscale="log")
+        panel.set_xticks(SIZES, [str(n) for n in SIZES])
+        panel.minorticks_off()
+        panel.spines[["top", "right"]].set_visible(False)
+    for panel in axes[-1]:
+        panel.set_xlabel("cases")
+    for panel in axes[:, 0]:
+        panel.set(ylabel="distance of the levels from uniform", ylim=(0, 1.04 * common["levels R"].max()))
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    return figure
 
 
 def power(axes, part, looks):
@@ -141,8 +177,13 @@ def write(name, lines, figures):
     partial.write_text("\n".join(lines) + "\n")
     os.replace(partial, RESULTS / f"{name}.txt")
     for figure_name, figure in figures.items():
-        figure.savefig(RESULTS / f"{figure_name}.png", dpi=110)
-        plt.close(figure)
+        save(figure_name, figure)
+
+
+def save(name, figure):
+    """Writes a figure."""
+    figure.savefig(RESULTS / f"{name}.png", dpi=110)
+    plt.close(figure)
 
 
 def main():
@@ -151,9 +192,17 @@ def main():
     parser.add_argument("--quick", action="store_true", help="a tenth of the data sets; writes nothing")
     parser.add_argument("--resume", action="store_true", help="takes the parts that an earlier run of this code made")
     parser.add_argument("--only", choices=("intervals", "tests"), help="one of the two tables")
+    parser.add_argument("--stopped", action="store_true", help="early-stopped ensembles alone, on a page of their own")
+    parser.add_argument("--figures", action="store_true", help="the figure of levels from the page of intervals")
     chosen = parser.parse_args()
     share = 10 if chosen.quick else 1
 
+    if chosen.figures:
+        save("calibration_levels", levels(read(RESULTS / "calibration_intervals.txt")))
+        return
+    if chosen.stopped:
+        of_stopped(share, chosen.resume)
+        return
     if chosen.only != "tests":
         of_intervals(share, chosen.resume)
     if chosen.only != "intervals":
@@ -170,13 +219,31 @@ def of_intervals(share, resume):
     print("\n".join(tables), flush=True)
     if share == 1:
         figures = {"calibration_coverage": panels(intervals, coverage, "mean width / ER", "coverage of R")}
-        figures["calibration_levels"] = panels(intervals, levels, "one-sided level", "share at or below it, minus it")
         write("calibration_intervals", tables, figures)
+        save("calibration_levels", levels(read(RESULTS / "calibration_intervals.txt")))
 
 
 def computed_of_one(sets):
     """The rows of the table of intervals of one trained model."""
     return list(calibration_one_model.rows(sets))
+
+
+def of_stopped(share, resume):
+    """The tables of early-stopped ensembles of few cases, with as many data sets as of other networks for intervals."""
+    setting, parts = next(one for one in SETTINGS if one.networks > 1), {}
+    for module, sets in ((calibration_intervals, 1000), (calibration_tests, 300)):
+        for n in (64, 100):
+            name = f"{module.__name__}-stopped-{n}-{sets // share}"
+            new, took = kept_part(name, partial(computed, module, setting, n, sets // share), resume)
+            print(f"{name}: {took:.1f} minutes", flush=True)
+            frame, minutes = parts.get(module, (pd.DataFrame(), 0.0))
+            parts[module] = pd.concat([frame, pd.DataFrame(new)]), minutes + took
+    (intervals, one), (tests, other) = parts.values()
+    tables = [machine(), f"intervals: {effort(intervals, one)}", f"tests: {effort(tests, other, 1.5)}", ""]
+    tables += [*calibration_intervals.lines(intervals), "", *calibration_tests.lines(tests)]
+    print("\n".join(tables), flush=True)
+    if share == 1:
+        write("calibration_stopped", tables, {})
 
 
 def of_tests(share, resume):

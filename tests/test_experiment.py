@@ -254,10 +254,13 @@ REFUSED = {
     ),
     "the target to drop": ([*PASSENGERS, "--drop", "survived"], "got 'survived'; name an input"),
     "an unknown class": ([*PASSENGERS, "--positive", "yes"], "got 'yes'; the classes are 0, 1"),
-    "strata of numbers": ([*PRICES, "--stratify"], "with classes and --scheme leave-out or k-fold, got regression"),
+    "strata of numbers": (
+        [*PRICES, "--stratify"],
+        "with classes and --scheme leave-out, k-fold or nested, got regression",
+    ),
     "strata of nothing": (
         [*PASSENGERS, "--scheme", "bootstrap", "--stratify"],
-        "expected --stratify with classes and --scheme leave-out or k-fold, got --scheme bootstrap; leave it out",
+        "expected --stratify with classes and --scheme leave-out, k-fold or nested, got --scheme bootstrap; leave it out",
     ),
     "an indicator of nothing": (
         [*PRICES, "--missing-indicator"],

@@ -91,6 +91,8 @@ LABELS = {
 def test_labels_of_another_kind_are_refused(case):
     for argument in ("strata", "groups"):
         assert argument in refused(lambda argument=argument: made("k_fold", **{argument: LABELS[case]}), ValueError)
+    for scheme in ("nested_pairs", "paired_halves"):
+        assert "strata" in refused(lambda name=scheme: made(name, strata=LABELS[case]), ValueError)
     assert "strata" in refused(lambda: made("five_by_two", strata=LABELS[case]), ValueError)
 
 

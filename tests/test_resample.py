@@ -35,6 +35,11 @@ SCHEMES = {
     "five_by_two in strata": (lambda key: resample.five_by_two(key, 20, strata=STRATA), True),
     "nested_pairs": (lambda key: resample.nested_pairs(key, 20, folds=4, repeats=2), True),
     "paired_halves": (lambda key: resample.paired_halves(key, 21, pairs=3, resamples=4), True),
+    "nested_pairs in strata": (lambda key: resample.nested_pairs(key, 20, folds=4, strata=STRATA), True),
+    "paired_halves in strata": (
+        lambda key: resample.paired_halves(key, 20, pairs=3, resamples=4, strata=STRATA),
+        True,
+    ),
     "balanced": (lambda key: resample.balanced(key, 20, fraction=0.3, resamples=7), True),
     "bootstrap": (lambda key: resample.bootstrap(key, 20, resamples=30), True),
     "bootstrap in sets": (lambda key: resample.bootstrap(key, 20, resamples=7, sets=3), True),
@@ -435,6 +440,36 @@ def test_paired_halves_are_disjoint_and_test_as_many_as_the_full_data(seed, n, p
     assert all(len(np.unique(rows, axis=0)) == resamples for rows in plan.test.reshape(len(cells), resamples, n))
 
 
+@properties
+@given(seed=seeds, strata=st.lists(st.integers(0, 3), min_size=20, max_size=61), test_size=st.integers(2, 5))
+def test_halves_in_strata_hold_and_test_the_same_share_of_every_class(seed, strata, test_size):
+    n, strata = len(strata), np.array(strata)
+    plan = resample.paired_halves(jax.random.key(seed), n, pairs=3, resamples=2, test_size=test_size, strata=strata)
+    used, pair = plan.train + plan.test, plan.labels["pair"]
+    assert (used[pair >= 0].sum(-1) == n // 2).all()
+    for label in np.unique(strata):
+        own = strata == label
+        halves = used[pair >= 0][:, own].sum(-1)
+        assert np.abs(halves - own.sum() / 2).max() <= 1.5  # of an odd number of cases one is left out
+        share = used[:, own].sum(-1) / used.sum(-1)
+        assert np.abs(plan.test[:, own].sum(-1) - test_size * share).max() < 1
+    assert np.array_equal(plan.cases["stratum"], np.unique(strata, return_inverse=True)[1])
+
+
+@properties
+@given(seed=seeds, strata=st.lists(st.integers(0, 4), min_size=6, max_size=60), share=st.floats(0, 1))
+def test_nested_folds_in_strata_hold_the_same_share_of_every_class(seed, strata, share):
+    n, strata = len(strata), np.array(strata)
+    folds = 3 + int(share * (min(n, 12) - 3))
+    plan = resample.nested_pairs(jax.random.key(seed), n, folds=folds, strata=strata)
+    outer = plan.test[plan.labels["first"] == plan.labels["second"]]
+    assert (outer.sum(0) == 1).all()
+    for label in np.unique(strata):
+        assert np.ptp(outer[:, strata == label].sum(1)) <= 1
+    again = resample.k_fold(jax.random.key(seed), n, folds=folds, strata=strata)
+    assert np.array_equal(outer, again.test)  # the same folds as those of one k_fold
+
+
 def test_paired_halves_of_few_cases_test_one():
     assert (resample.paired_halves(KEY, 8, pairs=2, resamples=2).test_sizes == 1).all()
 
@@ -637,6 +672,18 @@ BAD = {
     "too few strata": (
         lambda: resample.k_fold(KEY, 21, strata=STRATA),
         r"strata to be 21 labels, one per case, got shape \[20\]",
+    ),
+    "too few strata of nested folds": (
+        lambda: resample.nested_pairs(KEY, 21, strata=STRATA),
+        r"strata to be 21 labels, one per case, got shape \[20\]",
+    ),
+    "too few strata of halves": (
+        lambda: resample.paired_halves(KEY, 21, strata=STRATA),
+        r"strata to be 21 labels, one per case, got shape \[20\]",
+    ),
+    "strata of fewer splits": (
+        lambda: resample.paired_halves(KEY, 8, pairs=1, resamples=3, strata=[0, 0, 0, 0, 1, 1, 1, 1], test_size=3),
+        "expected fewer different splits of 4 cases that leave out equal shares of all classes, got 3",
     ),
     "strata in columns": (
         lambda: resample.five_by_two(KEY, 3, strata=2 * np.eye(3)),

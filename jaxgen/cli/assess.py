@@ -37,7 +37,7 @@ from jaxgen.types.numbers import require
 SCHEMES: dict[str, Callable[[Key, int, argparse.Namespace, np.ndarray | None], Plan]] = {
     "leave-out": lambda key, n, a, strata: resample.leave_out(key, n, a.fraction, a.resamples, strata=strata),
     "k-fold": lambda key, n, a, strata: resample.k_fold(key, n, a.folds, a.repeats, strata=strata),
-    "nested": lambda key, n, a, strata: resample.nested_pairs(key, n, folds=a.folds, repeats=a.repeats),
+    "nested": lambda key, n, a, strata: resample.nested_pairs(key, n, a.folds, a.repeats, strata),
     "leave-one-out": lambda key, n, a, strata: resample.leave_one_out(n),
     "bootstrap": lambda key, n, a, strata: resample.bootstrap(key, n, resamples=a.resamples),
     "balanced": lambda key, n, a, strata: resample.balanced(key, n, fraction=a.fraction, resamples=a.resamples),
@@ -160,7 +160,7 @@ def _strata(data: Data, options: argparse.Namespace) -> np.ndarray | None:
     if wanted and (data.task != "classification" or options.scheme not in STRATIFIED):
         got = data.task if data.task != "classification" else f"--scheme {options.scheme}"
         raise ValueError(
-            f"expected --stratify with classes and --scheme {' or '.join(STRATIFIED)}, got {got}; leave it out"
+            f"expected --stratify with classes and --scheme {', '.join(STRATIFIED[:-1])} or {STRATIFIED[-1]}, got {got}; leave it out"
         )
     if wanted is False or data.task != "classification" or options.scheme not in STRATIFIED:
         return None

@@ -63,7 +63,7 @@ DEFAULTS: dict[str, Any] = {
     "drop_failed": False,
 }
 """What options are where neither the command nor a file says it, beside those that depend on the data."""
-STRATIFIED = ("leave-out", "k-fold")
+STRATIFIED = ("leave-out", "k-fold", "nested")
 FEW = 20
 """Whole numbers of at most so many different values may be classes or numbers."""
 
@@ -157,7 +157,7 @@ def add_to(commands: Any) -> None:
     splits.add_argument(
         "--stratify",
         action=argparse.BooleanOptionalAction,
-        help="the same share of each class in every test set (leave-out, k-fold; default: yes for classes)",
+        help="the same share of each class in every test set (leave-out, k-fold, nested; default: yes for classes)",
     )
     splits.add_argument("--seed", type=int, help="seed S of the splits; the training takes S + 1 (default: 0)")
     results = run.add_argument_group("results")

@@ -1,15 +1,27 @@
 """Designs made for one interval or one test."""
 
-import numpy as np
+from collections.abc import Collection
+from typing import Any
 
-from jaxgen.resample.drawing import call, different, require_room
+import numpy as np
+from jaxtyping import Int
+
+from jaxgen.resample.drawing import call, different, different_shares, require_room
 from jaxgen.types import Key, Plan
 from jaxgen.types.keys import generator, key_first, text
 from jaxgen.types.numbers import require, require_flag
+from jaxgen.types.plan import numbered
 
 
 @key_first
-def paired_halves(key: Key, n: int, pairs: int = 10, resamples: int = 15, test_size: int | None = None) -> Plan:
+def paired_halves(
+    key: Key,
+    n: int,
+    pairs: int = 10,
+    resamples: int = 15,
+    test_size: int | None = None,
+    strata: Collection[Any] | None = None,
+) -> Plan:
     """Leave-out splits of all data and of pairs of disjoint halves, for the conservative Z of Nadeau & Bengio 2003.
 
     Args:
@@ -18,11 +30,13 @@ def paired_halves(key: Key, n: int, pairs: int = 10, resamples: int = 15, test_s
       pairs: random divisions into two halves of floor(n/2) cases, M.
       resamples: different splits of the full data and of each half, J; R = J(2M + 1).
       test_size: test cases of every row, n2; floor(n/10), at least 1, if None. A half trains on floor(n/2) - n2 cases.
+      strata: class labels [N]: each half, and each row of all data or of a half, holds its share of every class.
     Returns:
       Plan, train and test in {0, 1}, shape [R, N]; cases outside a half have weight 0 in both. Labels "pair" and
       "half", both -1 for the rows of the full data, which come first, and "resample".
     Raises:
-      ValueError: a number out of range, or fewer different splits of a half exist than asked for.
+      ValueError: a number out of range, fewer different splits of a half exist than asked for, or not one label per
+        case.
       MemoryError: the plan would not fit into memory.
     """
     n, pairs, resamples = require("n", n, 4), require("pairs", pairs, 1), require("resamples", resamples, 1)
@@ -30,10 +44,16 @@ def paired_halves(key: Key, n: int, pairs: int = 10, resamples: int = 15, test_s
     given = max(n // 10, 1) if test_size is None else test_size
     tested = require("test_size", given, 1, half - 1, "one less than a half")
     require_room(resamples * (2 * pairs + 1), n)
-    rng = generator(key)
-    full = different(rng, 1, resamples, n, tested, "test_size")
-    parts = different(rng, 2 * pairs, resamples, half, tested, "test_size")
-    cases = rng.permuted(np.tile(np.arange(n), (pairs, 1)), axis=1)[:, : 2 * half].reshape(2 * pairs, 1, half)
+    rng, kept = generator(key), {}
+    if strata is None:
+        full = different(rng, 1, resamples, n, tested, "test_size")
+        parts = different(rng, 2 * pairs, resamples, half, tested, "test_size")
+        cases = rng.permuted(np.tile(np.arange(n), (pairs, 1)), axis=1)[:, : 2 * half].reshape(2 * pairs, 1, half)
+    else:
+        kept["stratum"] = label = numbered("strata", strata, n)
+        full = different_shares(rng, label, resamples, tested)[None]
+        cases = _alike(rng, label, pairs).reshape(2 * pairs, 1, half)
+        parts = np.stack([different_shares(rng, label[of_half], resamples, tested) for of_half in cases[:, 0]])
     train, test = np.zeros((2, 1 + 2 * pairs, resamples, n), np.uint8)
     train[0], test[0] = full[0] ^ 1, full[0]
     np.put_along_axis(train[1:], cases, parts ^ 1, axis=-1)
@@ -43,8 +63,20 @@ def paired_halves(key: Key, n: int, pairs: int = 10, resamples: int = 15, test_s
         "half": np.repeat(np.r_[-1, np.tile([0, 1], pairs)], resamples),
         "resample": np.tile(np.arange(resamples), 1 + 2 * pairs),
     }
-    scheme = call("paired_halves", text(key), n, pairs=pairs, resamples=resamples, test_size=test_size)
-    return Plan(train.reshape(-1, n), test.reshape(-1, n), scheme, labels).checked()
+    given = None if strata is None else f"<{n} labels>"
+    scheme = call("paired_halves", text(key), n, pairs=pairs, resamples=resamples, test_size=test_size, strata=given)
+    return Plan(train.reshape(-1, n), test.reshape(-1, n), scheme, labels, kept).checked()
+
+
+def _alike(rng: np.random.Generator, label: Int[np.ndarray, " n"], pairs: int) -> Int[np.ndarray, "pairs 2 half"]:
+    """The cases of pairs of halves that hold equal shares of all classes, [pairs, 2, floor(n/2)]: of every two
+    neighbours in the order of classes, at random within each, one goes to each half.
+    """
+    n = len(label)
+    one_less = rng.permuted(np.tile(np.arange(n), (pairs, 1)), axis=1)[:, : n - n % 2]
+    order = np.argsort(label[one_less], axis=1, kind="stable")
+    neighbours = np.take_along_axis(one_less, order, axis=1).reshape(pairs, n // 2, 2)
+    return np.moveaxis(rng.permuted(neighbours, axis=2), 2, 1)
 
 
 def task_instances(n: int, size: int, instances: int = 8, test_cases: int | None = None, common: bool = False) -> Plan:

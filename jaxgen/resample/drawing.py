@@ -17,6 +17,12 @@ _WORKING_BYTES = 2
 _LISTING_BYTES = 20
 """The same for listing all masks, as tuples and as indices, at most twice as many as are wanted."""
 
+_AT_ONCE = 1 << 22
+"""So many random numbers at once, some tens of MB."""
+
+_TRIES = 100
+"""So often are rows that came before drawn again."""
+
 
 def require_room(rows: int, n: int, sets: int | None = None, working: int = _WORKING_BYTES) -> None:
     """MemoryError, before anything is drawn, if a plan would not fit into memory.
@@ -90,6 +96,38 @@ def _repeated(sums: UInt64[np.ndarray, "sets rows"]) -> tuple[Int[np.ndarray, " 
     ordered = np.sort(sums << bits | np.arange(sums.shape[1], dtype=np.uint64))
     which, place = np.nonzero(ordered[:, 1:] ^ ordered[:, :-1] < 2**bits)  # neighbours that differ in the row only
     return which, (ordered[which, place + 1] & (2**bits - 1)).astype(np.int64)
+
+
+def different_shares(
+    rng: np.random.Generator, label: Int[np.ndarray, " n"], rows: int, size: int
+) -> UInt8[np.ndarray, "rows n"]:
+    """Different masks [rows, N] of `size` cases that hold equal shares of all classes: systematic samples of the cases
+    sorted by class, in random order within each (Cochran 1977, "Sampling techniques", chapter 8).
+    """
+    n = len(label)
+    masks, again = np.zeros((rows, n), np.uint8), np.arange(rows)
+    for _ in range(_TRIES):
+        for some in np.array_split(again, math.ceil(len(again) * n / _AT_ONCE)):
+            masks[some] = _systematic(rng, label, len(some), size)
+        _, first = np.unique(np.packbits(masks, axis=1), axis=0, return_index=True)
+        again = np.setdiff1d(np.arange(rows), first)
+        if not len(again):
+            return masks
+    raise ValueError(
+        f"expected fewer different splits of {n} cases that leave out equal shares of all classes, got {rows}; "
+        "ask for fewer, or leave strata out"
+    )
+
+
+def _systematic(
+    rng: np.random.Generator, label: Int[np.ndarray, " n"], rows: int, tested: int
+) -> UInt8[np.ndarray, "rows n"]:
+    """Masks [rows, N] of so many cases, at equal distances in the order of their labels, at random within each."""
+    n, masks = len(label), np.zeros((rows, len(label)), np.uint8)
+    order = np.argsort(label + rng.random((rows, n)), axis=1)
+    places = np.floor((rng.random((rows, 1)) + np.arange(tested)) * (n / tested)).astype(np.int64)
+    np.put_along_axis(masks, np.take_along_axis(order, np.minimum(places, n - 1), axis=1), 1, axis=1)
+    return masks
 
 
 def call(function: str, *arguments: Any, **options: Any) -> str:

@@ -101,7 +101,7 @@ def five_by_two(key: Key, n: int, strata: Collection[Any] | None = None) -> Plan
 
 
 @key_first
-def nested_pairs(key: Key, n: int, folds: int = 10, repeats: int = 1) -> Plan:
+def nested_pairs(key: Key, n: int, folds: int = 10, repeats: int = 1, strata: Collection[Any] | None = None) -> Plan:
     """All fits of nested cross-validation: without one fold, and without two (Bates, Hastie & Tibshirani 2024).
 
     Args:
@@ -109,18 +109,20 @@ def nested_pairs(key: Key, n: int, folds: int = 10, repeats: int = 1) -> Plan:
       n: cases, N.
       folds: K, from 3 to n.
       repeats: random divisions into folds; R = repeats * K(K+1)/2.
+      strata: class labels [N], to be spread evenly over the folds.
     Returns:
       Plan, train and test in {0, 1}, shape [R, N]: per repeat K rows without fold k, then K(K-1)/2 rows without folds
       j < k, each tested on what it was not trained on. Labels "repeat", "first" (j) and "second" (k), equal in the
       rows without one fold.
     Raises:
-      ValueError: folds or repeats out of range.
+      ValueError: folds or repeats out of range, or not one label per case.
       MemoryError: the plan would not fit into memory.
     """
     n, folds = require("n", n, 3), require("folds", folds, 3, n, "the number of cases")
     repeats = require("repeats", repeats, 1)
     _require_room(repeats * folds * (folds + 1) // 2, n, repeats)
-    fold = _dealt(generator(key), np.zeros(n, np.int64), folds, repeats)
+    cases = {} if strata is None else {"stratum": numbered("strata", strata, n)}
+    fold = _dealt(generator(key), cases.get("stratum", np.zeros(n, np.int64)), folds, repeats)
     first, second = np.hstack([np.tile(np.arange(folds), (2, 1)), np.triu_indices(folds, 1)])
     test = ((fold[:, None] == first[:, None]) | (fold[:, None] == second[:, None])).astype(np.uint8).reshape(-1, n)
     labels = {
@@ -128,7 +130,9 @@ def nested_pairs(key: Key, n: int, folds: int = 10, repeats: int = 1) -> Plan:
         "first": np.tile(first, repeats),
         "second": np.tile(second, repeats),
     }
-    return Plan(1 - test, test, call("nested_pairs", text(key), n, folds=folds, repeats=repeats), labels).checked()
+    given = None if strata is None else f"<{n} labels>"
+    scheme = call("nested_pairs", text(key), n, folds=folds, repeats=repeats, strata=given)
+    return Plan(1 - test, test, scheme, labels, cases).checked()
 
 
 def time_blocks(n: int, folds: int = 10, gap: int = 0, past_only: bool = False) -> Plan:

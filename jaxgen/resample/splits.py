@@ -7,9 +7,9 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Int, Shaped, UInt8
+from jaxtyping import Shaped
 
-from jaxgen.resample.drawing import call, different, require_room
+from jaxgen.resample.drawing import call, different, different_shares, require_room
 from jaxgen.types import Key, Plan, as_labels, as_weights
 from jaxgen.types.drawn import DrawnPlan, Recipe, lacking_some
 from jaxgen.types.keys import generator, key_first, text
@@ -19,12 +19,6 @@ from jaxgen.types.plan import numbered
 
 _EQUAL_ROWS = 1e-9
 """The greatest probability that two rows of a lazy plan are equal."""
-
-_AT_ONCE = 1 << 22
-"""So many random numbers at once, some tens of MB."""
-
-_TRIES = 100
-"""So often are rows that came before drawn again."""
 
 
 @key_first
@@ -83,38 +77,14 @@ def _stratified(
     sets: int | None,
     lazy: bool,
 ) -> Plan:
-    """Splits that leave out equal shares of all classes: systematic samples of the cases sorted by class, in random
-    order within each (Cochran 1977, "Sampling techniques", chapter 8).
-    """
+    """Splits that leave out equal shares of all classes."""
     if sets is not None or lazy:
         raise ValueError("expected strata of one plan, got also sets or lazy; leave them out")
     label, rng = numbered("strata", strata, n), generator(key)
     require_room(resamples, n)
-    test = np.zeros((resamples, n), np.uint8)
-    again = np.arange(resamples)
-    for _ in range(_TRIES):
-        for some in np.array_split(again, math.ceil(len(again) * n / _AT_ONCE)):
-            test[some] = _systematic(rng, label, len(some), tested)
-        _, first = np.unique(np.packbits(test, axis=1), axis=0, return_index=True)
-        again = np.setdiff1d(np.arange(resamples), first)
-        if not len(again):
-            scheme = call("leave_out", text(key), n, fraction=fraction, resamples=resamples, strata=f"<{n} labels>")
-            return Plan(test ^ 1, test, scheme, cases={"stratum": label}).checked()
-    raise ValueError(
-        f"expected fewer different splits of {n} cases that leave out equal shares of all classes, got {resamples}; "
-        "ask for fewer, or leave strata out"
-    )
-
-
-def _systematic(
-    rng: np.random.Generator, label: Int[np.ndarray, " n"], rows: int, tested: int
-) -> UInt8[np.ndarray, "rows n"]:
-    """Masks [rows, N] of so many cases, at equal distances in the order of their labels, at random within each."""
-    n, masks = len(label), np.zeros((rows, len(label)), np.uint8)
-    order = np.argsort(label + rng.random((rows, n)), axis=1)
-    places = np.floor((rng.random((rows, 1)) + np.arange(tested)) * (n / tested)).astype(np.int64)
-    np.put_along_axis(masks, np.take_along_axis(order, np.minimum(places, n - 1), axis=1), 1, axis=1)
-    return masks
+    test = different_shares(rng, label, resamples, tested)
+    scheme = call("leave_out", text(key), n, fraction=fraction, resamples=resamples, strata=f"<{n} labels>")
+    return Plan(test ^ 1, test, scheme, cases={"stratum": label}).checked()
 
 
 @key_first

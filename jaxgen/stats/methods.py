@@ -4,7 +4,7 @@ differences of two.
 Every function takes `Losses` [*Q, R], those of a learner or the difference of two learners, and returns an `Estimate`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from jaxgen.stats.design import (
 from jaxgen.stats.leaving_out import influences
 from jaxgen.stats.rows import cases_of_row, every_case, tested, within
 from jaxgen.stats.spread import Spread, all_pairs, independent, joined
+from jaxgen.stats.statistic import OfRows
 from jaxgen.types import Losses, Plan
 
 UNSTABLE = 0.5
@@ -71,49 +72,68 @@ def corrected(losses: Losses) -> Estimate:
     """
     require_rows(losses)
     refuse_unfit(losses.plan)
-    again = repeated(losses.plan)
+    again, every = repeated(losses.plan), losses
     losses = without_repeats(losses)
     require_rows(losses)
-    r, ratio = losses.resamples, (losses.plan.test_sizes / losses.plan.train_sizes).mean(-1)
+    plan, r = losses.plan, losses.resamples
+    ratio = (plan.test_sizes / plan.train_sizes).mean(-1)
     plain = independent(losses.g)
-    between, stratified = _between_strata(losses, 1 / r + ratio)
+    between, stratified = _between_strata(
+        every, 1 / plan.n, lambda of_case: (1 / r + ratio) * _rows_of(plan, of_case).var(-1, ddof=1)
+    )
     error = np.sqrt(np.square(plain.standard_error) * (1 + r * ratio) + between)
     floor = np.sqrt(np.square(plain.standard_error) * r * ratio + between)
     note = f"{again} rows repeat the weights of others; the losses of equal rows were averaged" if again else ""
     spread = plain._replace(standard_error=np.asarray(error))
-    return Estimate(spread, joined(note, stratified, caution(losses.plan)), {"floor": np.asarray(floor)})
+    return Estimate(spread, joined(note, stratified, caution(plan)), {"floor": np.asarray(floor)})
 
 
 def _between_strata(
-    losses: Losses, factor: Float[np.ndarray, "*P"] | float
+    losses: Losses, once: float | np.floating, seen: Callable[[Float[np.ndarray, "*Q N"]], Float[np.ndarray, "*Q"]]
 ) -> tuple[Float[np.ndarray, "*Q"] | float, str]:
-    """What the shares of the classes add to the variance of a mean over stratified splits, [*Q], and what to say of it.
+    """What the shares of the classes add to a variance that rows of stratified splits show, [*Q], and what to say of
+    it.
 
-    Test sets that hold equal shares of every class do not show in S^2 how these shares vary from one data set to
-    another. With p_k the share of class k among the n cases and m_k the mean loss of its cases where they are tested,
-    the mean loss sum_k p_k m_k has the variance sum_k p_k (m_k - m)^2 / n from the p_k, which are multinomial. Where
-    classes are too small for equal shares, S^2 times its factor [*P] holds a part of that, which is not added again.
+    Test sets that hold equal shares of every class do not show how these shares vary from one data set to another.
+    With p_k the share of class k among the n cases and m_k the mean loss of its cases where they are tested, the mean
+    loss sum_k p_k m_k has the variance sum_k p_k (m_k - m)^2 / n from the p_k, which are multinomial. Where classes are
+    too small for equal shares, the rows show a part of that, which is not added again.
+
+    Args:
+      losses: [*Q, R, N], or a statistic of rows that knows how it changes with the shares.
+      once: what a variance of 1 of a case comes to in the variance at hand, such as 1 / n.
+      seen: the variance at hand, [*Q], if the loss of every case were a given number, [*Q, N]: here m_k of its class.
     """
-    stratum = losses.plan.cases.get("stratum")
+    plan, stratum = losses.plan, losses.plan.cases.get("stratum")
     if stratum is None or (losses.values is None and "auc" in losses.loss.lower()):  # an AUC asks for no shares
         return 0.0, ""
-    if losses.values is None:
+    of_class = (stratum[:, None] == np.arange(stratum.max() + 1)).astype(np.float64)
+    if isinstance(losses, OfRows) and losses.of_strata is not None:
+        mean, share = losses.of_strata.mean(-2), of_class.mean(0)
+    elif losses.values is None:
         note = "splits are stratified: how shares of classes vary between data sets is not in the standard error"
         return 0.0, note
-    weights = losses.plan.test.astype(np.float64)
-    kept = np.where(weights > 0, weights * every_case(losses), 0).sum(-2)
-    of_class = (stratum[:, None] == np.arange(stratum.max() + 1)).astype(np.float64)
-    often = weights.sum(-2) @ of_class
-    mean, share = kept @ of_class / np.maximum(often, 1), of_class.mean(0) * (often > 0)
+    else:
+        weights = plan.test.astype(np.float64)
+        kept = np.where(weights > 0, weights * every_case(losses), 0).sum(-2)
+        often = weights.sum(-2) @ of_class
+        mean, share = kept @ of_class / np.maximum(often, 1), of_class.mean(0) * (often > 0)
     share = share / share.sum(-1, keepdims=True)
     centre = (share * mean).sum(-1, keepdims=True)
-    between = (share * np.square(mean - centre)).sum(-1) / losses.plan.n
-    of_rows = (weights @ of_class / weights.sum(-1, keepdims=True) * mean[..., None, :]).sum(-1)
-    between = np.maximum(between - factor * of_rows.var(-1, ddof=1), 0)
+    of_one = (share * np.square(mean - centre)).sum(-1)
+    between = np.maximum(once * of_one - seen(mean[..., stratum]), 0)
+    if not np.any(between):
+        return between, ""
     return (
         between,
         "splits are stratified: what shares of classes add to the variance between data sets was added",
     )
+
+
+def _rows_of(plan: Plan, of_case: Float[np.ndarray, "*Q N"]) -> Float[np.ndarray, "*Q R"]:
+    """The means of rows [*Q, R], if the losses of cases were these numbers [*Q, N]."""
+    weights = plan.test.astype(np.float64)
+    return np.asarray((weights * of_case[..., None, :]).sum(-1) / weights.sum(-1))
 
 
 def folds(losses: Losses) -> Estimate:
@@ -192,7 +212,8 @@ def conservative_z(losses: Losses) -> Estimate:
     """Mean over splits of all data, variance from pairs of disjoint halves (Nadeau & Bengio 2003).
 
     sigma^2 = sum over the M pairs of (mean of one half - mean of the other)^2 / 2M. Its expectation is the variance of
-    the mean for training sets of floor(n/2) - n2 cases, which is greater than that for n - n2.
+    the mean for training sets of floor(n/2) - n2 cases, which is greater than that for n - n2. Of stratified halves,
+    which do not show the variance of the shares of the classes, that of floor(n/2) cases is added.
 
     Raises:
       ValueError: another plan, rows left out, or failed rows.
@@ -210,11 +231,17 @@ def conservative_z(losses: Losses) -> Estimate:
             f"expected as many rows of every half as of all data, got unequal numbers ({plan.scheme}); "
             "assess the whole plan, without rows left out"
         )
-    means = np.stack([np.stack([g[..., rows].mean(-1) for rows in two], axis=-1) for two in parts], axis=-2)
-    variance = np.square(means[..., 0] - means[..., 1]).mean(-1) / 2
+
+    def of_halves(g: Float[np.ndarray, "*Q R"]) -> Float[np.ndarray, "*Q"]:
+        means = np.stack([np.stack([g[..., rows].mean(-1) for rows in two], axis=-1) for two in parts], axis=-2)
+        return np.asarray(np.square(means[..., 0] - means[..., 1]).mean(-1) / 2)
+
+    # What shares of classes do to a mean over floor(n/2) cases, as the halves show all else.
+    between, stratified = _between_strata(losses, 1 / (plan.n // 2), lambda of_case: of_halves(_rows_of(plan, of_case)))
+    variance = of_halves(g) + between
     spread = Spread(np.asarray(g[..., pair == -1].mean(-1)), np.asarray(np.sqrt(variance)), np.inf)
     few = f"{len(parts)} pairs of halves: the width varies by itself, use ten or more" if len(parts) < 10 else ""
-    return Estimate(spread, few)
+    return Estimate(spread, joined(few, stratified))
 
 
 def cross_validation(losses: Losses, variance: str) -> Estimate:
@@ -240,15 +267,32 @@ def cross_validation(losses: Losses, variance: str) -> Estimate:
 
 def five_by_two(losses: Losses) -> Estimate:
     """The first of the ten means p_if, with the variance mean of s_i^2, s_i^2 = sum over the two halves of (p_if - mean
-    of p_i)^2, and 5 degrees of freedom (Dietterich 1998).
+    of p_i)^2, and 5 degrees of freedom (Dietterich 1998). Where halves are stratified, the variance of the shares of
+    the classes is added, which no s_i^2 shows.
 
     Raises:
       ValueError: a plan without labels of five repeats of two folds, or failed rows.
     """
     require_independent(losses.plan, "the 5 x 2 t")
     p = ten_halves(losses.g, losses.plan)
-    variance = np.square(p - p.mean(-1, keepdims=True)).sum(-1).mean(-1)
-    return Estimate(Spread(np.asarray(p[..., 0, 0]), np.asarray(np.sqrt(variance)), 5))
+    variance, note = of_ten_halves(losses)
+    return Estimate(Spread(np.asarray(p[..., 0, 0]), np.asarray(np.sqrt(variance)), 5), note)
+
+
+def of_ten_halves(losses: Losses) -> tuple[Float[np.ndarray, "*Q"], str]:
+    """The mean of the s_i^2 of `five_by_two`, [*Q], with what stratified halves do not show, and what to say of that.
+
+    Raises:
+      ValueError: a plan without labels of five repeats of two folds, or failed rows.
+    """
+    plan = losses.plan
+
+    def squares(g: Float[np.ndarray, "*Q R"]) -> Float[np.ndarray, "*Q"]:
+        p = ten_halves(g, plan)
+        return np.asarray(np.square(p - p.mean(-1, keepdims=True)).sum(-1).mean(-1))
+
+    between, note = _between_strata(losses, 1 / plan.n, lambda of_case: squares(_rows_of(plan, of_case)))
+    return np.asarray(squares(losses.g) + between), note
 
 
 def nested(losses: Losses, bias: str) -> Estimate:
@@ -265,7 +309,14 @@ def nested(losses: Losses, bias: str) -> Estimate:
     outer = np.sum(errors, axis=-1, where=in_fold) / size
     inner = np.sum(errors, axis=-1, where=~in_fold) / (n - size)
     variance = np.sum(np.square(errors - outer[..., None]), axis=-1, where=in_fold) / (size - 1)
-    mse = np.mean(np.square(inner - outer) - variance / size, axis=(-2, -1))
+    # Stratified folds show in these differences neither the shares of the classes among the cases of a fold, whose
+    # variance is taken away, nor those among the others.
+    between, stratified = _between_strata(
+        losses,
+        np.mean(1 / size + 1 / (n - size)),
+        lambda of_case: np.square(_means(of_case, in_fold) - _means(of_case, ~in_fold)).mean((-2, -1)),
+    )
+    mse = np.mean(np.square(inner - outer) - variance / size, axis=(-2, -1)) + between
     # The mean of all e_in is the estimate, before its bias; s is their deviation.
     everywhere = (-3, -2, -1)
     all_inner = np.sum(errors, axis=everywhere, where=~in_fold) / (~in_fold).sum(everywhere)
@@ -285,7 +336,12 @@ def nested(losses: Losses, bias: str) -> Estimate:
     )
     parts = {"bias": correction, "mse": mse, "inflation": inflation}
     spread = Spread(np.asarray(all_inner - correction), np.asarray(error), np.inf)
-    return Estimate(spread, note, {name: np.asarray(value) for name, value in parts.items()})
+    return Estimate(spread, joined(note, stratified), {name: np.asarray(value) for name, value in parts.items()})
+
+
+def _means(of_case: Float[np.ndarray, "*Q N"], chosen: Bool[np.ndarray, "*P repeats K N"]) -> np.ndarray:
+    """The means of the numbers of cases [*Q, N] over chosen ones, [*Q, repeats, K]."""
+    return np.asarray((of_case[..., None, None, :] * chosen).sum(-1) / chosen.sum(-1))
 
 
 def jackknife(losses: Losses, target: str) -> Estimate:

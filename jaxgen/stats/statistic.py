@@ -1,9 +1,12 @@
 """A statistic of each row, such as the AUC of its test cases, in the place of a mean loss."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from jaxgen.types import Losses
+import numpy as np
+from jaxtyping import Float
+
+from jaxgen.types import Losses, Plan
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -17,15 +20,23 @@ class OfRows(Losses):
     Attributes:
       greater_is_better: whether it is, as of AUC and F.
       bounded: whether it lies between 0 and 1, where the limits of intervals then stay.
+      of_strata: of stratified splits, what a case more of each class does to each row by the share of the class alone,
+        times the number of cases, [*Q, R, classes]: of a mean loss that of the class less that of all. None where
+        splits are not stratified.
     """
 
     greater_is_better: bool = True
     bounded: bool = True
+    of_strata: Float[np.ndarray, "*Q R C"] | None = None
 
     @property
     def unit(self) -> str:
         """The name of the statistic."""
         return self.loss
+
+    def _pick(self, index: tuple[Any, ...], plan: Plan) -> Losses:
+        found = super()._pick(index, plan)
+        return found if self.of_strata is None else replace(found, of_strata=self.of_strata[index])
 
 
 def direction(losses: Any) -> str:

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from jaxgen.stats.checks import of_several, require_losses
 from jaxgen.stats.methods import Estimate
 from jaxgen.stats.spread import Spread, dropped, joined, without_spread
-from jaxgen.stats.statistic import direction
+from jaxgen.stats.statistic import OfRows, direction
 from jaxgen.types import Losses
 from jaxgen.types.late import pandas as pd
 from jaxgen.types.numbers import explained_call, p_in_words
@@ -114,6 +114,9 @@ def difference(first: Losses, second: Losses) -> Losses:
     """
     require_same(first, second)
     one, other = first.values, second.values
+    both = isinstance(first, OfRows) and isinstance(second, OfRows)
+    if both and first.of_strata is not None and second.of_strata is not None:
+        second = replace(second, of_strata=second.of_strata - first.of_strata)
     return replace(
         second,
         test_mean=second.g - first.g,

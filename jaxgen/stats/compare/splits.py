@@ -201,11 +201,12 @@ def five_by_two_f(first: Losses, second: Losses) -> Comparison:
       ValueError: different plans or losses, failed rows, or a plan without labels of five repeats of two folds.
       TypeError: no losses.
     """
-    change = differences(first, second)
+    change = difference(first, second)
     require_independent(first.plan, "the 5 x 2 F")
-    p = ten_halves(change, first.plan)
+    p = ten_halves(change.g, first.plan)
+    variance, note = methods.of_ten_halves(change)
     with np.errstate(divide="ignore", invalid="ignore"):
-        f = np.where((p == 0).all((-2, -1)), 0.0, np.sum(p**2, axis=(-2, -1)) / (2 * _squares(p)))
+        f = np.where((p == 0).all((-2, -1)), 0.0, np.sum(p**2, axis=(-2, -1)) / (10 * variance))
     estimate = np.asarray(p.mean((-2, -1)))
     parts = {"numerator df": np.full(estimate.shape, 10.0), "denominator df": np.full(estimate.shape, 5.0)}
     describe = ("combined 5x2 cross-validated F-test", "Alpaydin 1999", HALF)
@@ -218,6 +219,7 @@ def five_by_two_f(first: Losses, second: Losses) -> Comparison:
         np.where(np.isinf(f), np.nan, scipy.stats.f.sf(f, 10, 5)),
         "F",
         parts=parts,
+        note=note,
     )
 
 
@@ -472,8 +474,3 @@ def _repeats(plan: Plan) -> int:
         expected = "folds, where each repeat tests every case once and every row trains on all that it does not test"
         raise ValueError(f"expected {expected}, got {plan.scheme}: {trouble}; use resample.k_fold")
     return int(divisions(plan).max()) + 1
-
-
-def _squares(p: Float[np.ndarray, "*Q 5 2"]) -> Float[np.ndarray, "*Q"]:
-    """Sum of the s_i^2: half the square of the difference within each repeat."""
-    return np.asarray(np.sum((p[..., 0] - p[..., 1]) ** 2, axis=-1) / 2)

@@ -203,7 +203,8 @@ def five_by_two(losses: Losses, *, level: float = 0.95, alternative: str = "two-
     )
     parts = {"mean": np.asarray(losses.g.mean(-1))}
     describe = ("5 x 2 cross-validation t interval", "Dietterich 1998", _expected(losses))
-    estimate = methods.five_by_two(losses)._replace(note=note, parts=parts)
+    estimate = methods.five_by_two(losses)
+    estimate = estimate._replace(note=joined(note, estimate.note), parts=parts)
     return _result(losses, estimate, describe, level, alternative)
 
 

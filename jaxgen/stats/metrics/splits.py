@@ -12,6 +12,7 @@ from jaxtyping import Float
 from jaxgen.stats import advice, methods
 from jaxgen.stats.checks import as_numbers, require_alternative, require_finite, require_level
 from jaxgen.stats.metrics.classification import Predictions
+from jaxgen.stats.metrics.roc import auc
 from jaxgen.stats.spread import as_result
 from jaxgen.stats.statistic import OfRows
 from jaxgen.types import Losses, Plan
@@ -22,6 +23,9 @@ _UNITS = {"auc": "AUC", "hand_till": "M of Hand & Till"}
 """Of the functions of this package that are not called by their names."""
 
 _UNBOUNDED = ("lift",)
+
+_HEAVY = 20
+"""The weight of every case where that of a class is made a twentieth more or less: weights are whole numbers."""
 
 
 def of_rows(
@@ -89,6 +93,9 @@ def of_rows(
         raise ValueError(
             f"expected a {name} between 0 and 1, got {numbers.min():.6g} to {numbers.max():.6g}; say bounded=False"
         )
+    shares = _of_strata(
+        predictions, losses.plan, statistic is auc, lambda given: np.asarray(statistic(given, **options), np.float64)
+    )
     called = f"F{options.get('beta', 1):g}" if name == "f_beta" else _UNITS.get(name, name.replace("_", " "))
     return OfRows(
         numbers,
@@ -103,7 +110,32 @@ def of_rows(
         key=losses.key,
         greater_is_better=greater_is_better,
         bounded=within and ours if bounded is None else bounded,
+        of_strata=shares,
     )
+
+
+def _of_strata(
+    predictions: Predictions, plan: Plan, area: bool, statistic: Callable[[Predictions], Float[np.ndarray, "*Q R"]]
+) -> Float[np.ndarray, "*Q R C"] | None:
+    """What a case more of each class does to a statistic of rows by the share of the class alone, times the number of
+    cases, [*Q, R, classes]: its derivative by the logarithm of the weights of the class, over the share. None where
+    splits are not stratified. An `area` under the ROC curve, which takes long, does not change with shares of classes.
+    """
+    stratum = plan.cases.get("stratum")
+    if stratum is None or predictions.weights.max() > 1:
+        return None
+    classes = predictions.truth.reshape(-1, plan.n)[0]
+    if area and len(np.unique([classes, stratum], axis=1).T) == len(np.unique(stratum)) == len(np.unique(classes)):
+        return np.zeros((*predictions.rows, stratum.max() + 1))
+    found = []
+    for number in range(int(stratum.max()) + 1):
+        more, less = (
+            statistic(replace(predictions, weights=predictions.weights * factor.astype(np.uint8)))
+            for factor in (np.where(stratum == number, one, _HEAVY) for one in (_HEAVY + 1, _HEAVY - 1))
+        )
+        found.append((more - less) / np.log((_HEAVY + 1) / (_HEAVY - 1)) / np.mean(stratum == number))
+    derivatives = np.stack(found, axis=-1)
+    return derivatives if np.isfinite(derivatives).all() else None
 
 
 def over_splits(
