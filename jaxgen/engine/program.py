@@ -2,6 +2,7 @@
 
 import math
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -228,7 +229,20 @@ def compiled(job: Job, sets: int, rows: int, key_type: Any) -> Program:
     Several devices share the data sets of a chunk if it has more than one, else its rows.
     """
     with jax.enable_x64(job.wide):
-        return _compiled(job, sets, rows, key_type, settings())
+        asked = (job, sets, rows, key_type, settings())
+        with _making:
+            alone = _lock_of(asked)
+        with alone:  # who asks for the same at the same time waits, in place of compiling it too
+            return _compiled(*asked)
+
+
+_making = threading.Lock()
+
+
+@lru_cache(maxsize=64)
+def _lock_of(asked: Any) -> Any:
+    """The lock under which a program is made."""
+    return threading.Lock()
 
 
 @lru_cache(maxsize=64)
