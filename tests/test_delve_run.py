@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 import scipy.stats
 
 from jaxgen import Data, assess, delve, learn, resample
+from jaxgen.engine.workers import one_at_a_time
 from jaxgen.loss import absolute, cross_entropy
 from jaxgen.stats import compare
 
@@ -179,6 +181,69 @@ def test_results_do_not_depend_on_what_else_is_run(made, tmp_path):
     among = delve.run(tmp_path / "among", [other, SMALL], [MEAN, network])
     np.testing.assert_array_equal(*(one.losses("small-3nm", 20, "net").predictions for one in (alone, among)))
     assert not np.array_equal(*(among.losses("small-3nm", size, "net").info["iteration"][:4] for size in (10, 20)))
+
+
+@dataclass(frozen=True)
+class Patient(learn.Learner):
+    """Predicts the mean, and says that it takes long."""
+
+    shift: float = 0.0
+
+    rounds = 10**6
+
+    def fit(self, key, x, y, w):
+        return jnp.sum(w[:, None] * y, axis=0) / jnp.sum(w) + self.shift
+
+    def predict(self, params, x):
+        return jnp.broadcast_to(params, (x.shape[0], params.shape[0]))
+
+
+@pytest.fixture
+def two_cores(monkeypatch):
+    """One CPU device with two cores, and the names of the threads that ran tasks, with the rows of their chunks."""
+    if jax.local_device_count() > 1:
+        pytest.skip("tasks run side by side on a single device")
+    ran = []
+
+    def watched(*arguments):
+        ran.append((threading.current_thread().name, one_at_a_time()))
+        return delve.run_task(*arguments)
+
+    monkeypatch.setattr("jaxgen.engine.budget._cores", lambda: 2)
+    monkeypatch.setattr("jaxgen.delve.tasks.run_task", watched)
+    return ran
+
+
+def test_long_tasks_run_side_by_side_and_give_what_each_gives_alone(two_cores, tmp_path):
+    methods, said = [delve.Method("patient", Patient()), delve.Method("mean", learn.Mean())], []
+    archive = delve.run(tmp_path / "side", [SMALL], methods, say=said.append)
+    main = threading.current_thread().name
+    assert [(name == main, alone) for name, alone in two_cores] == [(True, False)] * 2 + [(False, True)] * 2
+    assert [", mean:" in line for line in said] == [True, True, False, False]
+    one = delve.run(tmp_path / "one", [SMALL], methods[:1], sizes=[10])
+    assert not two_cores[-1][1]  # a single one is left to all cores
+    np.testing.assert_array_equal(
+        *(each.losses("small-3nm", 10, "patient").predictions for each in (archive, one)), strict=True
+    )
+    sizes = [archive.losses("small-3nm", size, "patient").predictions for size in (10, 20)]
+    for size, predictions in zip((10, 20), sizes, strict=True):
+        means = [Y[train > 0].mean() for train in SMALL.plan(size).train]
+        test = SMALL.plan(size).test > 0
+        np.testing.assert_allclose(predictions[test].reshape(len(means), -1).mean(1), means, rtol=1e-6)  # 32 bits
+
+
+def test_tasks_keep_to_the_settings_of_a_with_and_errors_come_through(two_cores, tmp_path):
+    with jax.enable_x64(True):
+        delve.run(tmp_path / "wide", [SMALL], [delve.Method("patient", Patient())])
+    assert not any(alone for _, alone in two_cores)
+
+    @dataclass(frozen=True)
+    class Broken(Patient):
+        def fit(self, key, x, y, w):
+            raise ValueError("expected a fit, got none")
+
+    with pytest.raises(ValueError, match="expected a fit, got none"):
+        delve.run(tmp_path / "broken", [SMALL], [delve.Method("broken", Broken())])
 
 
 def test_the_first_network_is_that_of_the_ensemble():

@@ -13,10 +13,15 @@ from jaxgen.delve.archive import Archive, different
 from jaxgen.delve.methods import Method, require_name
 from jaxgen.delve.prototask import Prototask, as_sizes
 from jaxgen.engine import assess
+from jaxgen.engine.budget import callers
+from jaxgen.engine.workers import one_thread, run_all
 from jaxgen.loss import by_name, squared
-from jaxgen.types import Key, Loss, Losses, keys
+from jaxgen.types import Key, Loss, Losses, as_learner, keys
 from jaxgen.types.identity import named
 from jaxgen.types.numbers import require, require_kind, shown
+
+_LONG = 10**6
+"""Cases times how often a training goes through them, from which it takes long."""
 
 
 def task_key(seed: int, prototask: str, size: int) -> Key:
@@ -84,7 +89,8 @@ def run(
     """Runs methods on all tasks of prototasks and stores every result as soon as it is there.
 
     What the archive has already is not run again, so an interrupted run goes on where it was. Several processes may
-    run on one archive: what another one stored meanwhile stays. Nothing is run, and no archive made, if something does
+    run on one archive: what another one stored meanwhile stays. Tasks whose training takes long (networks, Markov chains)
+    run side by side, one a core, after the others. Nothing is run, and no archive made, if something does
     not fit: prototasks and methods are looked at first, and what the archive holds under their names.
 
     Args:
@@ -111,11 +117,34 @@ def run(
     for prototask in prototasks:
         archive.add_prototask(prototask)
     done = [_is_done(archive, task, counted) for task in tasks]
-    for task, there in zip(tasks, done, strict=True):
-        outcome = "there already" if there else _run_and_store(archive, task, counted, progress)
-        if say is not None:
-            say(f"{task.prototask.name}, {task.size} cases, {task.method.name}: {outcome}")
+    long = [not there and _takes_long(task) for task, there in zip(tasks, done, strict=True)]
+    at_once = min(sum(long), callers()) if sum(long) > 1 else 1
+    for task, there, later in zip(tasks, done, long, strict=True):
+        if at_once == 1 or not later:
+            outcome = "there already" if there else _run_and_store(archive, task, counted, progress)
+            _tell(say, task, outcome)
+    if at_once > 1:
+
+        def work(task: _Task) -> tuple[_Task, str]:
+            with one_thread():
+                return task, _run_and_store(archive, task, counted, progress)
+
+        waiting = [task for task, later in zip(tasks, long, strict=True) if later]
+        run_all(work, waiting, at_once, lambda told: _tell(say, *told))
     return archive
+
+
+def _tell(say: Callable[[str], object] | None, task: "_Task", outcome: str) -> None:
+    if say is not None:
+        say(f"{task.prototask.name}, {task.size} cases, {task.method.name}: {outcome}")
+
+
+def _takes_long(task: "_Task") -> bool:
+    """Whether one training takes so long that a core had better train all instances of a task, a few rows in one
+    program, than all cores a row or two of them each.
+    """
+    learner = as_learner(task.method.on(task.size, task.prototask.data.d))
+    return not learner.on_host and (learner.rounds or 0) * task.size >= _LONG
 
 
 class _Task(NamedTuple):

@@ -2,10 +2,14 @@
 
 import math
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import jax
+
 from jaxgen.engine.job import Job
-from jaxgen.engine.program import facts
+from jaxgen.engine.program import facts, settings
+from jaxgen.engine.workers import one_at_a_time
 from jaxgen.types import Learner
 from jaxgen.types.memory import free_bytes
 
@@ -19,8 +23,24 @@ several of them stay in the cache.
 
 
 def workers_of(job: Job) -> int:
-    """Threads that each run a chunk of their own: one per core on a single CPU device, one otherwise."""
+    """Threads that each run a chunk of their own: one per core on a single CPU device, one otherwise, and for a caller
+    who asked for one.
+    """
+    if one_at_a_time():
+        return 1
     return _cores() if len(job.devices) == 1 and job.devices[0].platform == "cpu" and not facts(job).alone else 1
+
+
+def callers() -> int:
+    """How many callers can ask for runs at once, each within `one_thread`: one per core on a single CPU device, one
+    otherwise, and where a new thread would have other settings of JAX than this one, which may have changed some in a
+    `with`.
+    """
+    devices = jax.local_devices()
+    if len(devices) > 1 or devices[0].platform != "cpu" or jax.process_count() > 1 or _cores() == 1:
+        return 1
+    with ThreadPoolExecutor(1) as another:
+        return _cores() if another.submit(settings).result() == settings() else 1
 
 
 def _cores() -> int:

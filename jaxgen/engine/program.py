@@ -2,6 +2,7 @@
 
 import math
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -245,7 +246,20 @@ def compiled(job: Job, sets: int, rows: int, key_type: Any, trainings: int) -> P
     with jax.enable_x64(job.wide):
         work = facts(job).operations * trainings
         effort = math.ceil(math.log10(max(work, 1)))  # so runs of similar length share a program
-        return _compiled(job, sets, rows, key_type, min(max(effort, _LEAST_EFFORT), _MOST_EFFORT), settings())
+        asked = (job, sets, rows, key_type, min(max(effort, _LEAST_EFFORT), _MOST_EFFORT), settings())
+        with _making:
+            alone = _lock_of(asked)
+        with alone:  # who asks for the same at the same time waits, in place of compiling it too
+            return _compiled(*asked)
+
+
+_making = threading.Lock()
+
+
+@lru_cache(maxsize=64)
+def _lock_of(asked: Any) -> Any:
+    """The lock under which a program is made."""
+    return threading.Lock()
 
 
 @lru_cache(maxsize=64)

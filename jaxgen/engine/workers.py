@@ -4,7 +4,8 @@ import atexit
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
 
@@ -16,6 +17,25 @@ _running: set[threading.Thread] = set()
 
 _in_use_by: int | None = None
 """The process in which JAX has been used here."""
+
+_caller = threading.local()
+
+
+@contextmanager
+def one_thread() -> Generator[None]:
+    """Within it chunks that this thread asks for run one at a time: for callers of whom as many ask at once as there
+    are cores.
+    """
+    before, _caller.alone = one_at_a_time(), True
+    try:
+        yield
+    finally:
+        _caller.alone = before
+
+
+def one_at_a_time() -> bool:
+    """Whether this thread is within `one_thread`."""
+    return getattr(_caller, "alone", False)
 
 
 def refuse_fork() -> None:
@@ -31,14 +51,14 @@ def refuse_fork() -> None:
     _in_use_by = os.getpid()
 
 
-def run_all(work: Callable[[Any], int], items: Iterable[Any], workers: int, advance: Callable[[int], Any]) -> None:
+def run_all(work: Callable[[Any], Any], items: Iterable[Any], workers: int, advance: Callable[[Any], Any]) -> None:
     """Does the work on every item, in some threads.
 
     Args:
-      work: of an item; returns the rows that it has done.
+      work: of an item; returns what it has done, such as the number of rows.
       items: taken one by one, as threads become free.
       workers: threads.
-      advance: called with the rows done, in the thread of the caller.
+      advance: called with that, in the thread of the caller.
     Raises:
       KeyboardInterrupt: at once; chunks in progress end in the background.
       Exception: the first that `work` raised; items not begun are left.

@@ -6,7 +6,10 @@ not depend on this value, so each update is a mixture of an independent draw and
 conditional law as it is, exactly. With the numbers below it happens less than once in a hundred thousand updates.
 """
 
+from typing import Any
+
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Float
 
 GAMMA_ATTEMPTS = 6
@@ -62,14 +65,16 @@ def log_top_precision(
     def rise(u: Array) -> Array:
         return -root * jnp.sinh(u) - 2 * slope * jnp.square(jnp.sinh(u / 2))
 
-    def tangent(sign: int) -> tuple[Array, Array]:
-        """Where the tangent beside the mode has the height of the mode, and its slope, per attempt."""
-        at = sign * jnp.sqrt(2 / root)
-        for _ in range(_SEARCH):
-            at = sign * jnp.clip(sign * (at - (height(at) + 1) / rise(at)), 1e-3 / jnp.sqrt(root), 40)
-        return (at - height(at) / rise(at))[..., None], rise(at)[..., None]
+    # Both sides at once, and as a loop: written out, these steps took a quarter of the time to compile a chain.
+    sign = jnp.asarray([-1.0, 1.0], root.dtype).reshape(2, *(1,) * root.ndim)
 
-    (left, left_rise), (right, right_rise) = tangent(-1), tangent(1)
+    def nearer(_: Any, at: Array) -> Array:
+        return sign * jnp.clip(sign * (at - (height(at) + 1) / rise(at)), 1e-3 / jnp.sqrt(root), 40)
+
+    at = lax.fori_loop(0, _SEARCH, nearer, sign * jnp.sqrt(2 / root))
+    # Where the tangents have the height of the mode, and their slopes, per attempt.
+    left, right = (at - height(at) / rise(at))[..., None]
+    left_rise, right_rise = rise(at)[..., None]
     left_area, middle, right_area = 1 / left_rise, right - left, -1 / right_rise
     place = uniforms[..., 0] * (left_area + middle + right_area)
     tiny = jnp.finfo(place.dtype).tiny
