@@ -120,30 +120,32 @@ def of_a_worker_of_a_pool(kept: Kept, kills: int, random) -> None:
 
 def of_a_worker_of_dask(kept: Kept, kills: int, random) -> None:
     """Workers of a cluster are killed while a call goes on; Dask starts others and gives them the parts. A call that
-    ends before there were enough kills is followed by another with a new folder.
+    ends before there were enough kills is followed by another with a new folder and a cluster of its own, since on a
+    busy machine Dask does not start every worker again.
     """
-    with cluster() as workers, Client(workers) as opened:
-        client: Any = opened
-        stop = threading.Event()
-
-        def kill():
-            while kept.kills < kills and not stop.wait(random.uniform(0, 1)):
-                if len(client.nthreads()) == 2:  # a worker killed before it is up is not started again by Dask
-                    worker = workers.workers[random.choice(list(workers.workers))]
-                    os.kill(worker.pid, signal.SIGKILL)
-                    kept.kills += 1
-                    kept.look()
-                    while len(client.nthreads()) == 2 and not stop.wait(0.01):
-                        pass
-
-        killer = threading.Thread(target=kill, daemon=True)
-        killer.start()
-        ask(kept.folder, client)
-        while kept.kills < kills:
-            kept.anew()
+    while True:
+        with cluster() as workers, Client(workers) as client:
+            stop = threading.Event()
+            killer = threading.Thread(target=kill_workers, args=(kept, kills, random, workers, client, stop))
+            killer.start()
             ask(kept.folder, client)
-        stop.set()
-        killer.join()
+            stop.set()
+            killer.join()
+        if kept.kills >= kills:
+            return
+        kept.anew()
+
+
+def kill_workers(kept: Kept, kills: int, random, workers: Any, client: Any, stop: threading.Event) -> None:
+    """Kills one worker of two at random moments, as often as is wanted, until the call ends."""
+    while kept.kills < kills and not stop.wait(random.uniform(0, 1)):
+        if len(client.nthreads()) == 2:  # a worker killed before it is up is not started again by Dask
+            worker = workers.workers[random.choice(list(workers.workers))]
+            os.kill(worker.pid, signal.SIGKILL)
+            kept.kills += 1
+            kept.look()
+            while len(client.nthreads()) == 2 and not stop.wait(0.01):
+                pass
 
 
 def of_the_client_of_dask(kept: Kept, kills: int, random) -> None:
