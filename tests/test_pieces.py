@@ -8,8 +8,8 @@ from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
 import jaxgen as jg
-from jaxgen import learn, resample, simulate
-from jaxgen.engine import kept, program
+from jaxgen import learn, loss, resample, simulate
+from jaxgen.engine import kept, program, run
 from jaxgen.engine.pieces import Chain, divided
 
 CONSTANT = np.arange(3.0, dtype=np.float32)
@@ -114,13 +114,9 @@ def test_a_network_in_pieces_is_the_same_and_is_kept(monkeypatch, tmp_path):
 def test_little_work_is_compiled_quickly_and_much_well():
     """Loops of the same work are optimised earlier than what is around them."""
 
-    class Here:
-        platform = "cpu"
-
-    class Job:
-        devices = (Here,)
-        learner = NETWORK
-
-    levels = [program._options(Job, work, loops) for work, loops in ((5e8, False), (5e8, True), (1e12, True))]
+    data = simulate.linear_ar(jax.random.key(1), 1, 20, 3).data
+    devices = tuple(jax.local_devices(backend="cpu")[:1])
+    job = run.job_of(NETWORK, loss.squared, data, run.Way(False, None, None), devices, False)
+    levels = [program._options(job, work, loops) for work, loops in ((5e8, False), (5e8, True), (1e12, True))]
     assert [options["xla_backend_optimization_level"] for options in levels] == [0, 2, 2]
     assert ["xla_cpu_use_fusion_emitters" in options for options in levels] == [True, True, False]
