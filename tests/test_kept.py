@@ -15,6 +15,7 @@ from jaxgen.engine import kept, program
 
 KEY = jax.random.key(0)
 DATA = simulate.linear_ar(jax.random.key(1), 1, 20, 3).data
+ON_CPU = jax.default_backend() == "cpu"
 PLAN = resample.k_fold(jax.random.key(2), 20, folds=5, repeats=2)
 
 
@@ -80,6 +81,22 @@ def test_a_program_is_traced_and_compiled_once_for_all_processes(learner, folder
     monkeypatch.setattr(jax, "jit", None)
     np.testing.assert_array_equal(losses(learner), first)
     assert (len(traced), len(compiled)) == times
+
+
+def test_a_program_in_pieces_gives_the_same_and_is_kept(folder, monkeypatch):
+    """Up to rounding, since other code is optimised: 1e-4 of the largest loss; and to the last bit from its file."""
+    network = learn.Normalised(learn.Descent(learn.MLP((2,)), 20, optimiser=learn.Optax("sgd", 0.1)))
+    whole = losses(network)
+    for file in folder.glob("*.program"):
+        file.unlink()
+    for name in ("_LITTLE", "_LITTLE_AROUND"):
+        monkeypatch.setattr(program, name, 0.0)
+    compiled, pieces = calls(monkeypatch, "_compile"), 1 if len(jax.devices()) > 1 or not ON_CPU else 3
+    divided = losses(network)
+    assert len(compiled) == pieces
+    np.testing.assert_allclose(divided, whole, rtol=0, atol=1e-4 * whole.max())
+    np.testing.assert_array_equal(losses(network), divided)
+    assert len(compiled) == pieces
 
 
 def test_a_program_of_code_that_may_change_is_known_by_what_it_is_traced_to(folder, monkeypatch):

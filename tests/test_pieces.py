@@ -7,9 +7,8 @@ import pytest
 from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
-import jaxgen as jg
-from jaxgen import learn, resample, simulate
-from jaxgen.engine import kept, program
+from jaxgen import learn, loss, simulate
+from jaxgen.engine import program, run
 from jaxgen.engine.pieces import Chain, divided
 
 CONSTANT = np.arange(3.0, dtype=np.float32)
@@ -80,47 +79,25 @@ def test_pieces_give_what_the_whole_gives(function):
     jax.tree.map(np.testing.assert_array_equal, chain(x, y), function(x, y))
 
 
-NETWORK = learn.Normalised(learn.Descent(learn.MLP((2,)), 20, optimiser=learn.Optax("sgd", 0.1)))
+NETWORK = learn.Descent(learn.MLP((2,)), 20)
 
 
-def losses(learner):
-    program.forget()
-    data = simulate.linear_ar(jax.random.key(1), 1, 20, 3).data
-    return jg.assess(
-        jax.random.key(0), learner, data, resample.k_fold(jax.random.key(2), 20, folds=5, repeats=2)
-    ).values
+@pytest.fixture
+def optimised():
+    """As users have it; see conftest.py."""
+    before = jax.config.values["jax_disable_most_optimizations"]
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
 
 
-def test_a_network_in_pieces_is_the_same_and_is_kept(monkeypatch, tmp_path):
-    """Up to rounding, since code is optimised in another way: 1e-4 of the largest loss; and as it was, from a file."""
-    monkeypatch.setattr(kept, "folder_in_use", lambda: tmp_path / "jaxgen")
-    monkeypatch.setattr(kept, "_WORTH_KEEPING", 0.0)
-    whole = losses(NETWORK)
-    assert len(list((tmp_path / "jaxgen").glob("*.program"))) == 1
-    monkeypatch.setattr(program, "_LITTLE", 0.0)
-    monkeypatch.setattr(program, "_LITTLE_AROUND", 0.0)
-    for file in (tmp_path / "jaxgen").glob("*.program"):
-        file.unlink()
-    compiled, real = [], program._compile
-    monkeypatch.setattr(program, "_compile", lambda *given: compiled.append(given) or real(*given))
-    divided_up = losses(NETWORK)
-    pieces = 1 if len(jax.devices()) > 1 or jax.default_backend() != "cpu" else 3
-    assert len(compiled) == pieces
-    np.testing.assert_allclose(divided_up, whole, rtol=0, atol=1e-4 * whole.max())
-    np.testing.assert_array_equal(losses(NETWORK), divided_up)
-    assert len(compiled) == pieces
-
-
+@pytest.mark.usefixtures("optimised")
 def test_little_work_is_compiled_quickly_and_much_well():
     """Loops of the same work are optimised earlier than what is around them."""
 
-    class Here:
-        platform = "cpu"
-
-    class Job:
-        devices = (Here,)
-        learner = NETWORK
-
-    levels = [program._options(Job, work, loops) for work, loops in ((5e8, False), (5e8, True), (1e12, True))]
+    data = simulate.linear_ar(jax.random.key(1), 1, 20, 3).data
+    devices = tuple(jax.local_devices(backend="cpu")[:1])
+    job = run.job_of(NETWORK, loss.squared, data, run.Way(False, None, None), devices, False)
+    levels = [program._options(job, work, loops) for work, loops in ((5e8, False), (5e8, True), (1e12, True))]
     assert [options["xla_backend_optimization_level"] for options in levels] == [0, 2, 2]
     assert ["xla_cpu_use_fusion_emitters" in options for options in levels] == [True, True, False]

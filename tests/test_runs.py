@@ -590,8 +590,8 @@ def test_a_chunk_that_does_not_fit_is_halved(monkeypatch):
     whole, original = assess(KEY, NET, problem(), splits(64)), run.compiled
     tried = []
 
-    def compiled(job, sets, rows, key_type):
-        program = original(job, sets, rows, key_type)
+    def compiled(job, sets, rows, *others):
+        program = original(job, sets, rows, *others)
 
         def call(*arguments):
             tried.append(rows)

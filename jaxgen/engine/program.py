@@ -188,7 +188,7 @@ def _operations(program: Any, rounds: int | None) -> float:
       rounds: what all its loops, one within the other, make together; None takes loops of a known number of rounds as
         they are, and 100 for the others.
     """
-    return sum(_operations_of(equation, rounds) for equation in getattr(program, "jaxpr", program).eqns)
+    return math.fsum(_operations_of(equation, rounds) for equation in getattr(program, "jaxpr", program).eqns)
 
 
 def _operations_of(equation: Any, rounds: int | None) -> float:
@@ -199,12 +199,12 @@ def _operations_of(equation: Any, rounds: int | None) -> float:
         if name in ("while", "scan"):
             length = equation.params.get("length", 100)
             times, within = (rounds, 1) if rounds is not None else (length, None)
-        return times * sum(_operations(each, within) for each in inner)
-    size = max((math.prod(v.aval.shape) for v in equation.outvars), default=1)
+        return times * math.fsum(_operations(each, within) for each in inner)
+    size = float(max((math.prod(v.aval.shape) for v in equation.outvars), default=1))
     if name == "dot_general":
         (contracted, _), _ = equation.params["dimension_numbers"]
         size *= 2 * math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
-    return size * (_COSTLY if name in _TRANSCENDENTAL else 1.0)
+    return size * (_COSTLY if name in _TRANSCENDENTAL else 1)
 
 
 def _equations_of_loops(program: Any) -> Iterator[Any]:
