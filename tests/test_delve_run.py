@@ -187,12 +187,12 @@ def test_results_do_not_depend_on_what_else_is_run(made, tmp_path):
 class Patient(learn.Learner):
     """Predicts the mean, and says that it takes long."""
 
-    shift: float = 0.0
-
-    rounds = 10**6
+    @property
+    def rounds(self):
+        return 10**6
 
     def fit(self, key, x, y, w):
-        return jnp.sum(w[:, None] * y, axis=0) / jnp.sum(w) + self.shift
+        return jnp.sum(w[:, None] * y, axis=0) / jnp.sum(w)
 
     def predict(self, params, x):
         return jnp.broadcast_to(params, (x.shape[0], params.shape[0]))

@@ -89,9 +89,9 @@ def run(
     """Runs methods on all tasks of prototasks and stores every result as soon as it is there.
 
     What the archive has already is not run again, so an interrupted run goes on where it was. Several processes may
-    run on one archive: what another one stored meanwhile stays. Tasks whose training takes long (networks, Markov chains)
-    run side by side, one a core, after the others. Nothing is run, and no archive made, if something does
-    not fit: prototasks and methods are looked at first, and what the archive holds under their names.
+    run on one archive: what another one stored meanwhile stays. Tasks whose training takes long (networks, Markov
+    chains) run side by side, one a core, after the others. Nothing is run, and no archive made, if something does not
+    fit: prototasks and methods are looked at first, and what the archive holds under their names.
 
     Args:
       archive: an archive, or the path of one, made if it is not there.
@@ -101,7 +101,7 @@ def run(
       seed: of the training; see `task_key`.
       loss: per-case loss, or its name.
       progress: as for `assess`.
-      say: called with a line of text for every result.
+      say: called with a line of text for every result, as it is there.
     Returns:
       The archive.
     Raises:

@@ -59,19 +59,20 @@ def log_top_precision(
     # Of two equal forms of the mode, the one that adds numbers of the same sign.
     mode = jnp.where(slope > 0, jnp.log(slope + root) - jnp.log(2 * up), jnp.log(2 * down) - jnp.log(root - slope))
 
-    def height(u: Array) -> Array:
-        return -2 * root * jnp.square(jnp.sinh(u / 2)) - slope * (jnp.sinh(u) - u)
-
-    def rise(u: Array) -> Array:
-        return -root * jnp.sinh(u) - 2 * slope * jnp.square(jnp.sinh(u / 2))
-
-    # Both sides at once, and as a loop: written out, these steps took a quarter of the time to compile a chain.
+    # Both sides at once, [2, *G], and as a loop: written out, these steps were a fifth of the program of a chain.
+    of_sides = {"slope": slope[None], "root": root[None]}
     sign = jnp.asarray([-1.0, 1.0], root.dtype).reshape(2, *(1,) * root.ndim)
 
-    def nearer(_: Any, at: Array) -> Array:
-        return sign * jnp.clip(sign * (at - (height(at) + 1) / rise(at)), 1e-3 / jnp.sqrt(root), 40)
+    def height(u: Array) -> Array:
+        return -2 * of_sides["root"] * jnp.square(jnp.sinh(u / 2)) - of_sides["slope"] * (jnp.sinh(u) - u)
 
-    at = lax.fori_loop(0, _SEARCH, nearer, sign * jnp.sqrt(2 / root))
+    def rise(u: Array) -> Array:
+        return -of_sides["root"] * jnp.sinh(u) - 2 * of_sides["slope"] * jnp.square(jnp.sinh(u / 2))
+
+    def nearer(_: Any, at: Array) -> Array:
+        return sign * jnp.clip(sign * (at - (height(at) + 1) / rise(at)), 1e-3 / jnp.sqrt(of_sides["root"]), 40)
+
+    at = lax.fori_loop(0, _SEARCH, nearer, sign * jnp.sqrt(2 / of_sides["root"]))
     # Where the tangents have the height of the mode, and their slopes, per attempt.
     left, right = (at - height(at) / rise(at))[..., None]
     left_rise, right_rise = rise(at)[..., None]
