@@ -3,7 +3,7 @@
     python benchmarks/calibration.py             # all of it; the first line of the results says how long it takes
     python benchmarks/calibration.py --quick     # a tenth of the data sets; writes nothing
     python benchmarks/calibration.py --resume    # goes on where a run of the same code was stopped
-    python benchmarks/calibration.py --stopped   # early-stopped ensembles alone, with more data sets: calibration_stopped.txt
+    python benchmarks/calibration.py --stopped   # more data sets of early-stopped ensembles: calibration_stopped.txt
     python benchmarks/calibration.py --figures   # calibration_levels.png once more, from the page of intervals
 
 prints the tables and writes them, with figures, to benchmarks/results/. Only public names of jaxgen are used.

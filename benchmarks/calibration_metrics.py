@@ -24,9 +24,8 @@ from scipy.stats import norm
 from jaxgen import resample
 from jaxgen.stats import compare, interval, metrics
 
-SEED, BLOCK = 29, 50
+SEED, BLOCK, PROCESSES = 29, 50, 4
 SHIFT = np.array([1.0, 0.0])
-PLANS = ("a fifth out, 50 times", "10 x 5 folds")
 WAYS = ("random", "stratified")
 
 
@@ -55,36 +54,31 @@ MEASURES = {
 }
 
 
-def plans_of(key, n, strata):
-    """A plan of random splits and one of folds."""
-    return [
-        resample.leave_out(key[0], n, 0.2, 50, strata=strata),
-        resample.k_fold(key[1], n, 5, repeats=10, strata=strata),
-    ]
+def folds(key, n, strata):
+    """Five folds, ten times."""
+    return resample.k_fold(key, n, 5, repeats=10, strata=strata)
 
 
 def numbers(n, share, sets):
-    """Of every measure, plan and way: estimate, standard error and limits of both learners, the p-value of the test and
+    """Of every measure and way: estimate, standard error and limits of both learners, the p-value of the test and
     the mean of the measure in the population, [sets, 11]; NaN where a row has no such number, as an AUC of one class.
     """
     random, found = np.random.default_rng([SEED, n, int(100 * share)]), {}
     for start in range(0, sets, BLOCK):
         x, label = drawn(random, n, share, min(BLOCK, sets - start), 4)
         several = [keys(SEED + n, 1000 * start + q) for q in range(len(x))]
-        plans = [
-            plans_of(key[:2], n, None) + plans_of(key[2:4], n, one) for key, one in zip(several, label, strict=True)
-        ]
+        plans = [[folds(key[1], n, None), folds(key[3], n, one)] for key, one in zip(several, label, strict=True)]
         both = []
         for inputs in ([0, 2], [1, 3]):
             losses, y = assessed(several[0][4], LOGISTIC, x[..., inputs], label, plans)
             both.append(losses)
         for q in range(len(x)):
-            for place, (way, plan) in enumerate((way, plan) for way in WAYS for plan in PLANS):
+            for place, way in enumerate(WAYS):
                 pair = [each[q][place] for each in both]
                 for measure, (of_losses, of_rules) in MEASURES.items():
                     truth = [float(np.mean(of_rules(rules, SHIFT, share))) for _, rules in pair]
                     row = _row([losses for losses, _ in pair], y[q], of_losses)
-                    found.setdefault((measure, plan, way), []).append([*row, *truth])
+                    found.setdefault((measure, way), []).append([*row, *truth])
     return {key: np.array(rows) for key, rows in found.items()}
 
 
@@ -95,20 +89,22 @@ def _row(pair, y, of_losses):
         first, second = (of_losses(one, y) for one in pair)
     except ValueError:
         return [np.nan] * 9
-    folded, rates = "fold" in first.plan.labels, first.values is not None
-    by = "corrected_score" if rates else "bouckaert_frank" if folded else "corrected_t"
-    test = "corrected_score" if rates else "corrected_k_fold_t" if folded else "corrected_t"
-    results = [getattr(interval, by)(one) for one in (first, second)]
+    rates = first.values is not None
+    by, test = (
+        (interval.corrected_score, compare.corrected_score)
+        if rates
+        else (interval.bouckaert_frank, compare.corrected_k_fold_t)
+    )
+    results = [by(one) for one in (first, second)]
     limits = [float(number) for one in results for number in (one.estimate, one.standard_error, one.lower, one.upper)]
-    return [*limits, float(getattr(compare, test)(first, second).p_value)]
+    return [*limits, float(test(first, second).p_value)]
 
 
 def as_recommended(n, share):
     """Whether the intervals here are those that `recommend` chooses, which looks at a plan anew for every number."""
     x, label = drawn(np.random.default_rng(0), n, share, 1, 4)
     key = keys(SEED, 0)
-    plans = plans_of(key[:2], n, None) + plans_of(key[2:], n, label[0])
-    losses, y = assessed(key[4], LOGISTIC, x[..., :2], label, [plans])
+    losses, y = assessed(key[4], LOGISTIC, x[..., :2], label, [[folds(key[0], n, None), folds(key[1], n, label[0])]])
     for one, _ in losses[0]:
         for of_losses, _ in MEASURES.values():
             chosen, row = interval.recommend(of_losses(one, y[0])), _row([one, one], y[0], of_losses)
@@ -140,7 +136,7 @@ def table(sets, n, share):
     """The lines of one setting, and the seconds of CPU that they took."""
     begun = time.process_time()
     found = sorted(numbers(n, share, sets).items(), key=lambda item: [*MEASURES].index(item[0][0]))
-    rows = [f"{n:4} {share:6}  {measure:18}{plan:23}{way:11}{line(rows)}" for (measure, plan, way), rows in found]
+    rows = [f"{n:4} {share:6}  {measure:19}{way:12}{line(rows)}" for (measure, way), rows in found]
     return rows, time.process_time() - begun
 
 
@@ -152,25 +148,23 @@ def main(words=None):
     options = parser.parse_args(words)
     sets = 8 if options.quick else options.sets
     settings = [(64, 0.5)] if options.quick else [(n, share) for share in (0.5, 0.1) for n in (64, 100, 300)]
-    lines = [
-        f"AUC, F1, balanced accuracy and error rate over splits, {sets} data sets of two learners a setting, seed "
-        f"{SEED}; JAX {jax.__version__}, NumPy {np.__version__}",
-        "Intervals of interval.recommend at 95 %. own: coverage of the mean of the estimates; population: of the mean "
-        "of the measure in the population,",
-        "of the models that the rows train; mean: of the estimates; bias: less that of the population; se / sd: root of "
-        "the mean squared standard error",
-        "over the standard deviation of the estimates; size: how often compare.recommend tells two equally good learners "
-        "apart at 5 %; flat: no interval,",
-        f"as all rows agree; none: data sets with a row without such a number. Binomial standard errors: of a coverage "
-        f"about {100 * np.sqrt(0.05 * 0.95 / sets / 1.5):.1f} points, of a size {100 * np.sqrt(0.05 * 0.95 / sets):.1f}",
-        "",
-        f"{'n':>4} {'share':>6}  {'measure':18}{'plan':23}{'way':11}"
-        f"{'own':>9}{'population':>11}{'mean':>8}{'bias':>8}{'se / sd':>9}{'size':>7}{'flat':>7}{'none':>8}",
-    ]
+    coverage, size = (100 * np.sqrt(0.05 * 0.95 / each) for each in (1.5 * sets, sets))
+    lines = f"""
+AUC, F1, balanced accuracy and error rate over splits, {sets} data sets of two learners a setting, seed {SEED}
+JAX {jax.__version__}, NumPy {np.__version__}
+Ten times five folds; intervals of interval.recommend at 95 %. own: coverage of the mean of the estimates; population:
+of the mean of the measure in the population, of the models that the rows train; mean: of the estimates; bias: less that
+of the population; se / sd: root of the mean squared standard error over the standard deviation of the estimates; size:
+how often compare.recommend tells two equally good learners apart at 5 %; flat: no interval, as all rows agree; none:
+data sets with a row without such a number. Standard errors: of a coverage some {coverage:.1f} points, of a size
+{size:.1f}
+
+{"n":>4} {"share":>6}  {"measure":19}{"folds":12}{"own":>9}{"population":>11}{"mean":>8}{"bias":>8}\
+{"se / sd":>9}{"size":>7}{"flat":>7}{"none":>8}""".splitlines()[1:]
     print("\n".join(lines), flush=True)
     if not as_recommended(100, 0.5):
         raise RuntimeError("expected the intervals that interval.recommend chooses, got others; mend this script")
-    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(PROCESSES, get_context("spawn")) as pool:
         seconds = 0.0
         for rows, took in pool.map(partial(table, sets), *zip(*settings, strict=True)):
             print("\n".join(rows), flush=True)

@@ -199,8 +199,9 @@ def main(words=None):
     ]
     methods = f"""
 Other methods, {others} data sets a setting: coverage of R and of ER at 95 %, and se / sd of the estimate; difference:
-class frequencies less logistic regression. Rows alone: without what is added for the shares of the classes. 5 x 2 trains
-on half of the cases, and its estimate is that of one half. Data sets in which a row trains on one class only are left out.
+class frequencies less logistic regression. Rows alone: without what is added for the shares of the classes. 5 x 2
+trains on half of the cases, and its estimate is that of one half. Data sets in which a row trains on one class only are
+left out.
 
 {"n":>4} {"share":>6}  {"loss":9}{"of":12}{"interval":16}{"".join(f"{way:>26}" for way in ALL_WAYS)}
 {"":49}{f"{'R':>10}{'ER':>8}{'se / sd':>8}" * len(ALL_WAYS)}""".splitlines()

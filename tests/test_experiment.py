@@ -260,7 +260,7 @@ REFUSED = {
     ),
     "strata of nothing": (
         [*PASSENGERS, "--scheme", "bootstrap", "--stratify"],
-        "expected --stratify with classes and --scheme leave-out, k-fold or nested, got --scheme bootstrap; leave it out",
+        "expected --stratify with classes and --scheme leave-out, k-fold or nested, got --scheme bootstrap; leave it",
     ),
     "an indicator of nothing": (
         [*PRICES, "--missing-indicator"],

@@ -29,6 +29,7 @@ GOOD = losses(SPLITS)
 OTHER = losses(SPLITS, 1, learner="b")
 ONE_SPLIT = resample.leave_out(KEY, N, 0.1, 1)
 FOLDS = resample.k_fold(KEY, N, 10, repeats=10)
+STRATIFIED = resample.leave_out(KEY, N, 0.1, 60, strata=np.arange(N) % 2)
 SERIES = resample.time_blocks(N, 5, past_only=True)
 GROUPS = np.arange(N) // 4
 
@@ -127,6 +128,7 @@ CASES = {
     "common-test-set": (lambda: [losses(one_test_set())], lambda: [GOOD]),
     "uneven-tests": (lambda: [losses(uneven())], lambda: [losses(FOLDS)]),
     "missing-classes": (lambda: [GOOD, {"data": classes(4)}], lambda: [losses(FOLDS.chosen([0], "")), {}]),
+    "unseen-shares": (lambda: [without_values(losses(STRATIFIED))], lambda: [losses(STRATIFIED)]),
     "classes-as-numbers": (
         lambda: [GOOD, {"data": classes(20, "regression")}],
         lambda: [GOOD, {"data": classes(20)}],

@@ -99,12 +99,12 @@ def test_nested_cross_validation_knows_the_shares_of_classes():
 @pytest.mark.parametrize(
     ("draw", "method", "lowest"),
     [
-        (lambda key, label: resample.paired_halves(key, 60, 10, 4, strata=label), interval.conservative_z, 0.93),
+        (lambda key, label: resample.paired_halves(key, 60, 10, 2, strata=label), interval.conservative_z, 0.93),
         (lambda key, label: resample.nested_pairs(key, 60, 5, 2, strata=label), interval.nested_cross_validation, 0.9),
         (lambda key, label: resample.five_by_two(key, 60, strata=label), interval.five_by_two, 0.9),
         (lambda key, label: resample.k_fold(key, 60, 10, strata=label), interval.cross_validation, 0.9),
         (
-            lambda key, label: resample.leave_out(key, 60, 0.1, 100, strata=label),
+            lambda key, label: resample.leave_out(key, 60, 0.1, 200, strata=label),
             interval.jackknife_after_leave_out,
             0.9,
         ),
@@ -113,11 +113,9 @@ def test_nested_cross_validation_knows_the_shares_of_classes():
 )
 @pytest.mark.slow
 def test_coverage_of_every_method_on_stratified_splits(draw, method, lowest):
-    """As below. The rows alone cover in .87 (conservative Z) and .36 (5 x 2) of these data sets, and nested
-    cross-validation of theirs is at its least standard error in most.
-    """
+    """As below, over 200 data sets: the binomial standard error of .95 is 1.5 points."""
     random, covered = np.random.default_rng(4), []
-    for number in range(300):
+    for number in range(200):
         label = random.choice(2, size=60, p=[0.8, 0.2])
         plan = draw(jax.random.key(number), label)
         found = method(losses_on(plan, 5.0 * label + np.abs(0.3 * random.normal(size=60))))

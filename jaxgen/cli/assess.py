@@ -159,9 +159,8 @@ def _strata(data: Data, options: argparse.Namespace) -> np.ndarray | None:
     wanted = options.stratify
     if wanted and (data.task != "classification" or options.scheme not in STRATIFIED):
         got = data.task if data.task != "classification" else f"--scheme {options.scheme}"
-        raise ValueError(
-            f"expected --stratify with classes and --scheme {', '.join(STRATIFIED[:-1])} or {STRATIFIED[-1]}, got {got}; leave it out"
-        )
+        schemes = f"{', '.join(STRATIFIED[:-1])} or {STRATIFIED[-1]}"
+        raise ValueError(f"expected --stratify with classes and --scheme {schemes}, got {got}; leave it out")
     if wanted is False or data.task != "classification" or options.scheme not in STRATIFIED:
         return None
     return data.y.argmax(-1) if data.y.shape[-1] > 1 else data.y[:, 0].astype(np.int64)

@@ -88,6 +88,14 @@ def corrected(losses: Losses) -> Estimate:
     return Estimate(spread, joined(note, stratified, caution(plan)), {"floor": np.asarray(floor)})
 
 
+def unseen_shares(losses: Losses) -> bool:
+    """Whether splits are stratified and nothing is known of single cases, so that nobody can say what the shares of the
+    classes do to a mean over rows; an AUC does not depend on them.
+    """
+    known = losses.values is not None or (isinstance(losses, OfRows) and losses.of_strata is not None)
+    return "stratum" in losses.plan.cases and not known and "auc" not in losses.loss.lower()
+
+
 def _between_strata(
     losses: Losses, once: float | np.floating, seen: Callable[[Float[np.ndarray, "*Q N"]], Float[np.ndarray, "*Q"]]
 ) -> tuple[Float[np.ndarray, "*Q"] | float, str]:
@@ -105,14 +113,16 @@ def _between_strata(
       seen: the variance at hand, [*Q], if the loss of every case were a given number, [*Q, N]: here m_k of its class.
     """
     plan, stratum = losses.plan, losses.plan.cases.get("stratum")
-    if stratum is None or (losses.values is None and "auc" in losses.loss.lower()):  # an AUC asks for no shares
+    if unseen_shares(losses):
+        note = "splits are stratified: how shares of classes vary between data sets is not in the standard error"
+        return 0.0, note
+    if stratum is None or (losses.values is None and not isinstance(losses, OfRows)):
         return 0.0, ""
     of_class = (stratum[:, None] == np.arange(stratum.max() + 1)).astype(np.float64)
     if isinstance(losses, OfRows) and losses.of_strata is not None:
         mean, share = losses.of_strata.mean(-2), of_class.mean(0)
-    elif losses.values is None:
-        note = "splits are stratified: how shares of classes vary between data sets is not in the standard error"
-        return 0.0, note
+    elif losses.values is None:  # an AUC
+        return 0.0, ""
     else:
         weights = plan.test.astype(np.float64)
         kept = np.where(weights > 0, weights * every_case(losses), 0).sum(-2)

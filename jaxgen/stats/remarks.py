@@ -38,6 +38,7 @@ CODES = {
     "common-test-set": "warning",
     "uneven-tests": "warning",
     "missing-classes": "warning",
+    "unseen-shares": "warning",
     "classes-as-numbers": "warning",
     "dropped-rows": "warning",
     "one-row": "warning",
@@ -273,6 +274,12 @@ def _of_rows(losses: Losses, wanted: float | int | None) -> Iterator[Remark]:
             "one-row",
             f"row {int(g.argmax())} of {name} has the mean loss {g.max():.5g}, which is {g.max() / g.sum():.1%} of the "
             f"sum of all {len(g)} rows",
+        )
+    if methods.unseen_shares(losses):
+        yield _remark(
+            "unseen-shares",
+            f"the splits of {name} are stratified and only the {losses.unit} of rows is known, so that no standard "
+            "error holds how the shares of classes vary between data sets",
         )
     if impossible := _impossible(losses):
         yield _remark("zero-probability", impossible)

@@ -114,9 +114,9 @@ def difference(first: Losses, second: Losses) -> Losses:
     """
     require_same(first, second)
     one, other = first.values, second.values
-    both = isinstance(first, OfRows) and isinstance(second, OfRows)
-    if both and first.of_strata is not None and second.of_strata is not None:
-        second = replace(second, of_strata=second.of_strata - first.of_strata)
+    shares = [each.of_strata for each in (first, second) if isinstance(each, OfRows)]
+    if len(shares) == 2 and shares[0] is not None and shares[1] is not None:
+        second = replace(second, of_strata=shares[1] - shares[0])
     return replace(
         second,
         test_mean=second.g - first.g,

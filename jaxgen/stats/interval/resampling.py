@@ -129,7 +129,7 @@ def conservative_z(losses: Losses, *, level: float = 0.95, alternative: str = "t
 
     sigma^2 = sum over the M pairs of (mean of one half - mean of the other)^2 / 2M. Its expectation is the variance of
     the mean for training sets of floor(n/2) - n2 cases, which is greater than that for n - n2: so the interval covers
-    too much rather than too little.
+    too much rather than too little. Of stratified halves the variance of the shares of the classes is added.
 
     Args:
       losses: of `resample.paired_halves`, [*Q, R].
@@ -185,7 +185,7 @@ def five_by_two(losses: Losses, *, level: float = 0.95, alternative: str = "two-
     1998, "Approximate statistical tests").
 
     s_i^2 = sum over the two halves of (p_if - mean of p_i)^2. Its centre is one error of ten, as in the statistic; the
-    mean of the ten is among the parts.
+    mean of the ten is among the parts. Where halves are stratified, the variance of the shares of the classes is added.
 
     Args:
       losses: of `resample.five_by_two`, [*Q, 10].
@@ -219,7 +219,8 @@ def nested_cross_validation(
     mean e_out)^2 - var(e_out) / |fold|, over k and repeats; standard error sqrt((K-1)/K max(MSE, 0)), but at least s /
     sqrt(n), and at most sqrt(K) times that, s the deviation of all e_in. The bias of the mean of e_in is (1 + c) (mean
     e_in - mean e_out), c = ((K-2)/K)^1.5 in the authors' package and (K-2)/K in mlr3inferr. The cross-validation error
-    in it is that of the same divisions; the authors' package makes new ones.
+    in it is that of the same divisions; the authors' package makes new ones. Of stratified folds, the MSE gets what the
+    shares of the classes add to the means of a fold and of the other cases, which the squares do not show.
 
     Args:
       losses: of `resample.nested_pairs`, [*Q, R], with the losses of cases; every fold of two cases at least.
