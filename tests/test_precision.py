@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import ortho_group
 
 from jaxgen import Data, assess, loss, resample
 from jaxgen.learn import (
@@ -190,3 +191,27 @@ def test_the_tolerance_of_a_least_norm(share, kept, dtype):
     learner = LeastSquares(minimum_norm=True)
     weights = jax.jit(learner.fit)(KEY, jnp.asarray(x, dtype), jnp.asarray(y, dtype), jnp.ones(n, dtype)).weights[:, 0]
     assert (abs(weights[0] - weights[1]) > 1) == (kept == 2)
+
+
+@pytest.mark.parametrize(("ridge", "condition"), [(0.0, 1e3), (10.0, 1e3), (0.0, 1e6)])
+def test_many_cases_are_solved_as_numpy_solves_them(ridge, condition):
+    """Folds that leave out more cases than there are coefficients, and fewer, and bootstrap samples; inputs of
+    condition 1e6 need a basis that is made column by column. Losses move by the square of what coefficients move by,
+    which is 1e-10 at worst.
+    """
+    n, d = 2700, 49
+    random = np.random.default_rng(6)
+    x = random.normal(size=(n, d)) @ np.diag(np.geomspace(1, 1 / condition, d)) @ ortho_group.rvs(d, random_state=6)
+    y = x @ random.normal(size=(d, 1)) + random.normal(size=(n, 1))
+    data, whole = Data(x, y, tuple(f"x{i}" for i in range(d))), np.column_stack([np.ones(n), x])
+    penalty = np.sqrt(ridge) * np.eye(d + 1)[1:]
+    folds, few = (resample.k_fold(KEY, n, k).chosen([0, 1], "two") for k in (5, 90))
+    for plan in (folds, few, resample.bootstrap(KEY, n, 2)):
+        got = assess(KEY, LeastSquares(ridge=ridge), data, plan).g
+        want = []
+        for train, test in zip(plan.train, plan.test, strict=True):
+            root = np.sqrt(train.astype(float))[:, None]
+            stacked = np.concatenate([root * whole, penalty]), np.concatenate([root * y, np.zeros((d, 1))])
+            errors = np.square(y - whole @ np.linalg.lstsq(*stacked, rcond=None)[0])[:, 0]
+            want.append(np.average(errors, weights=test))
+        np.testing.assert_allclose(got, want, rtol=1e-9)

@@ -10,8 +10,8 @@ import pytest
 from given import made, without_values
 
 import jaxgen as jg
-from jaxgen import datasets, resample
-from jaxgen.stats import compare, interval
+from jaxgen import Losses, datasets, resample
+from jaxgen.stats import compare, interval, metrics
 from jaxgen.stats.remarks import CODES, PAGE, Remarks
 
 KEY, N = jax.random.key(2), 40
@@ -52,6 +52,16 @@ def outlying():
     values = GOOD.values.copy()
     values[7] *= 1000
     return losses(SPLITS, values=values)
+
+
+def right_in(rows):
+    """The accuracy of guesses, but for some rows that are right in all 4 test cases."""
+    y = np.stack([np.arange(N) % 2 == 0, np.arange(N) % 2 == 1], axis=-1)
+    scores = np.random.default_rng(0).random(SPLITS.train.shape)
+    scores[:rows] = y[:, 1]
+    both = np.stack([1 - scores, scores], axis=-1)
+    guesses = Losses.from_predictions(y.astype(float), both, SPLITS.train, SPLITS.test, "zero_one", "guess")
+    return metrics.of_rows(guesses, y.astype(float), metrics.accuracy)
 
 
 def impossible(loss):
@@ -136,6 +146,7 @@ CASES = {
     "dropped-rows": (lambda: [failing([3, 4]).without_failed()], lambda: [failing([]).without_failed()]),
     "one-row": (lambda: [outlying()], lambda: [GOOD]),
     "no-spread": (lambda: [losses(SPLITS, values=np.ones(SPLITS.train.shape))], lambda: [GOOD]),
+    "few-values": (lambda: [right_in(30)], lambda: [right_in(10)]),
     "zero-probability": (lambda: [impossible(40.0)], lambda: [impossible(20.0)]),
     "unstable-comparison": (lambda: [*trained_apart(0.5)], lambda: [*trained_apart(0.0)]),
     "numbered-cases": (
@@ -176,6 +187,7 @@ def test_every_code_is_tried_and_has_its_section():
         (lambda: jg.check(failing([3, 4]).without_failed()), "2 of 60 trainings of a failed and were left out"),
         (lambda: jg.check(losses(repeated_split(10))), "9 of 10 rows have the training and test cases of another"),
         (lambda: jg.check(losses(resample.leave_out(KEY, N, 0.25, 60))), "rows train on 30 of 40 cases"),
+        (lambda: jg.check(right_in(40)), "rows of guess have the same accuracy, 1, so that the others"),
         (lambda: jg.check(outlying()), "row 7 of a has the mean loss"),
         (lambda: jg.check(losses(never(5))), "1 of 40 cases is tested in none of the 60 rows"),
         (lambda: jg.check(GOOD, groups=GROUPS), "with 10 groups of cases that depend on each other"),

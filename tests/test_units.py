@@ -170,3 +170,20 @@ def test_what_may_stay_stays():
     held = type("Held", (), {"freedom": free, "raw_inputs": (1,)})()
     units = suited(moved(x_shift=1e6), held, loss.about(loss.squared), "float64")
     np.testing.assert_array_equal(units.x, moved(x_shift=1e6).x)  # double precision holds an offset of 1e6
+
+
+def test_the_spread_of_many_cases_is_that_of_some():
+    """A Unix time and an indicator of one case in 4000, which no sample may hold, in single precision: the time is
+    moved, and 0.1, which single precision rounds, is told from 0.3.
+    """
+    n = 12_000
+    rare = np.where(np.arange(n) % 4000 == 17, 0.3, 0.1)
+    data = Data(
+        np.stack([1.7e9 + 1e4 * np.random.default_rng(2).normal(size=n), rare], axis=1), rare[:, None], ("t", "r")
+    )
+    units = suited(
+        data, as_learner(learn.Normalised(learn.Descent(learn.MLP((2,))))), loss.about(loss.squared), "float32"
+    )
+    assert abs(units.x_shift[0] - 1.7e9) < 1e3  # ten standard errors of the median of the cases that are sorted
+    np.testing.assert_allclose(units.x[:, 0] + units.x_shift[0], data.x[:, 0], atol=2e-3)  # 24 bits of 4e4
+    np.testing.assert_allclose(units.x[:, 1] * units.x_scale[1] + units.x_shift[1], rare, rtol=1e-6)

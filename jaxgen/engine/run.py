@@ -26,6 +26,9 @@ from jaxgen.types.identity import code_digest
 _GATHER_SHARE = 0.75
 """Rows that use at most this share of the cases train on a gathered copy of them, others on all cases with masks."""
 
+_LARGE = 1 << 17
+"""Inputs of all cases, in numbers, from which on a learner is told how many cases a row leaves out."""
+
 _SHARED_ROWS = 8
 """The fewest rows of a chunk whose rows share work."""
 
@@ -58,7 +61,9 @@ def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
     least_rows, least_share = learner.worth_sharing
     together = learner.shares_rows and plan.resamples >= least_rows and fewest >= least_share * data.n
     together = together and not about(loss).distribution
-    few_left_out = together and not plan.repeats_cases and data.n - fewest <= max(1, data.d // 4)
+    # What a learner of rows knows of them all is quickly taken away for a few; of large data for up to half of them.
+    gain = data.n // 2 if data.n * data.d >= _LARGE else max(1, data.d // 4)
+    few_left_out = together and not plan.repeats_cases and data.n - fewest <= gain
     return Way(
         together,
         most if not together and most <= _GATHER_SHARE * data.n else None,

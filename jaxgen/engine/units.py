@@ -20,6 +20,9 @@ _FAR = 16
 _LOST = 1e-3
 """Numbers that rounding changes by more than this share of their spread are refused."""
 
+_CASES = 5000
+"""The most cases that are sorted for a median."""
+
 _EXTREME = {"float32": 2.0**40, "float64": 2.0**400}
 """Columns with a spread above this, or below its inverse, are multiplied: their squares and products stay in range."""
 
@@ -116,15 +119,26 @@ def _change(
 
 
 def _spread(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q D"]:
-    """Median absolute deviation of each column, or its standard deviation where more than half of it is one value."""
-    distance = np.abs(values - _median(values))
-    middle = _median(distance)[..., 0, :]
+    """Median absolute deviation of each column, or its mean absolute deviation where more than half of it is one value.
+
+    Medians are those of some thousand cases, as all that is asked here is how many digits a spread takes.
+    """
+    centre = _median(values)
+    middle = _median(np.abs(_some(values) - centre))[..., 0, :]
+    if (middle > 0).all():
+        return middle
     share = np.isfinite(values).mean(-2)  # of cases in which the input is not missing
-    return np.where(middle > 0, middle, _known(distance).mean(-2) / np.where(share > 0, share, 1))
+    return np.where(middle > 0, middle, _known(np.abs(values - centre)).mean(-2) / np.where(share > 0, share, 1))
+
+
+def _some(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q n D"]:
+    """Every so many cases, where there are many."""
+    return values[..., :: -(-values.shape[-2] // _CASES), :]
 
 
 def _median(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q 1 D"]:
-    """Of each column, over the cases in which it is known; 0 if there are none."""
+    """Of each column, over some cases in which it is known; 0 if there are none."""
+    values = _some(values)
     if not np.isnan(values).any():
         return np.median(values, axis=-2, keepdims=True)
     rank = np.sort(values, axis=-2)  # what is missing comes last

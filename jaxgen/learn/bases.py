@@ -70,14 +70,20 @@ def orthonormal_if_easy(
     By Cholesky's factor of a' a, twice, which is as orthonormal as rounding allows where a is not ill-conditioned
     (Yamamoto et al. 2015, "Roundoff error analysis of the CholeskyQR2 algorithm").
     """
+    transform, ill = inverse_root_if_easy(columns)
+    vectors = transform.T @ columns
+    again = _inverse_root(vectors @ vectors.T).solved
+    return again @ vectors, transform @ again.T, ill
+
+
+def inverse_root_if_easy(columns: Float[Array, "p n"]) -> tuple[Float[Array, "p p"], Bool[Array, ""]]:
+    """Matrix [p, p] with which the product of a, whose columns [p, n] are given, is orthonormal but for the square of
+    its condition number in roundings; and whether a is ill-conditioned [].
+    """
     gram = columns @ columns.T
     size = lax.rsqrt(jnp.diagonal(gram))
-    first = _inverse_root(gram * size[:, None] * size[None])
-    transform = first.solved * size[None]
-    vectors = transform @ columns
-    again = _inverse_root(vectors @ vectors.T).solved
-    ill = ~(first.pivot > float(jnp.finfo(columns.dtype).eps) ** 0.5)
-    return again @ vectors, (again @ transform).T, ill
+    root = _inverse_root(gram * size[:, None] * size[None])
+    return (root.solved * size[None]).T, ~(root.pivot > float(jnp.finfo(columns.dtype).eps) ** 0.5)
 
 
 def _inverse_root(gram: Float[Array, "p p"]) -> Factor:

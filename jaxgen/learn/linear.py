@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.learn.bases import back_substitute, orthonormal, orthonormal_if_easy
+from jaxgen.learn.bases import back_substitute, inverse_root_if_easy, orthonormal
 from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.scale import binary_unit
 from jaxgen.learn.shrinkage import Centred, Shrinkage
@@ -49,7 +49,8 @@ class LeastSquares(Learner):
     basis of all cases. In that basis the normal equations of a row have a small condition number; one step of
     refinement corrects them (Bjoerck 1987, "Stability analysis of the method of seminormal equations"), and a row
     whose correction is not small is solved again by itself. Where a row leaves out few cases, its solution comes from
-    down-dating the fit of all cases instead: e_C = (I - H_CC)^-1 e_C.
+    down-dating the fit of all cases instead: e_C = (I - H_CC)^-1 e_C. The basis of much data, if it is not
+    ill-conditioned, is never written out: products of the inputs stand for it, with one more step of refinement.
 
     Attributes:
       ridge: penalty on the squared weights (never on the intercept), in units of y^2 / weights^2; not divided by N.
@@ -127,26 +128,23 @@ class LeastSquares(Learner):
         """The fits of R weightings of the same cases at once, and which of them to trust."""
         with jax.default_matmul_precision("highest"):
             design, scale = self._design(x)
-            basis, transform, deficient = _shared_basis(jnp.concatenate([design, self._penalty(scale)]))
-            cases, penalty = basis[: len(x)], basis[len(x) :]
-            solve = _eliminated(cases, penalty, w) if left_out is None else _downdated(cases, w, left_out)
+            basis = _shared_basis(jnp.concatenate([design, self._penalty(scale)]))
+            solve = basis.solver(w, len(x), left_out)
             unit = binary_unit(jnp.max(jnp.abs(y)))
 
             def refine(_, state: _Refined) -> _Refined:
-                residual = (y[:, :, None] - jnp.einsum("np,pkr->nkr", cases, state.solution)) * w.T[:, None, :]
-                gradient = jnp.einsum("np,nkr->pkr", cases, residual) - jnp.einsum(
-                    "qp,qkr->pkr", penalty, jnp.einsum("qp,pkr->qkr", penalty, state.solution)
-                )
-                correction = solve(gradient)
+                combined = basis.combined(state.solution)
+                residual = (y[:, :, None] - combined[: len(x)]) * w.T[:, None, :]
+                correction = solve(basis.projected(jnp.concatenate([residual, -combined[len(x) :]])))
                 return _Refined(state.solution + correction, correction)
 
-            # The first round solves, the second corrects: it moves a solution that can be trusted by less than the
+            # The first round solves, others correct: the last moves a solution that can be trusted by less than the
             # root of the rounding, so the error that is left is a rounding.
-            nothing = jnp.zeros((basis.shape[1], y.shape[1], len(w)), x.dtype)
-            solution, correction = lax.fori_loop(0, 2, refine, _Refined(nothing, nothing))
+            nothing = jnp.zeros((basis.columns.shape[1], y.shape[1], len(w)), x.dtype)
+            solution, correction = lax.fori_loop(0, basis.rounds, refine, _Refined(nothing, nothing))
             size, moved = (jnp.sum(jnp.square(v / unit), axis=(0, 1)) for v in (solution, correction))
-            trusted = (moved <= jnp.finfo(x.dtype).eps * size) & ~deficient
-            coefficients = jnp.einsum("pq,qkr->pkr", transform, solution) / scale[:, None, None]
+            trusted = (moved <= jnp.finfo(x.dtype).eps * size) & ~basis.deficient
+            coefficients = jnp.einsum("pq,qkr->pkr", basis.transform, solution) / scale[:, None, None]
         return self._split(jnp.moveaxis(coefficients, -1, 0), jnp.zeros(len(w), bool)), trusted
 
     def predict(self, params: LinearFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
@@ -264,37 +262,92 @@ class Mean(Learner):
 Solve = Callable[[Float[Array, "p K R"]], Float[Array, "p K R"]]
 
 
-def _shared_basis(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Array, "p p"], Bool[Array, ""]]:
-    """Orthonormal basis of a, the matrix with basis = a @ transform, and whether a is rank-deficient.
+@dataclass(frozen=True)
+class _Shared:
+    """A basis of the cases, and of the rows of the ridge, that all rows share.
 
-    Where there is much to do and a is not ill-conditioned, by Cholesky's factor of a' a, twice, which is two products
-    of large matrices, and as orthonormal as rounding allows.
+    Attributes:
+      columns: [n + s, p], the basis itself, or what `inner` makes it of.
+      inner: [p, p], with basis = columns @ inner; None where columns are the basis.
+      transform: [p, p], with basis = design @ transform.
+      deficient: whether the design is rank-deficient, [].
     """
 
-    def carefully() -> tuple[Array, Array, Array]:
+    columns: Float[Array, "m p"]
+    inner: Float[Array, "p p"] | None
+    transform: Float[Array, "p p"]
+    deficient: Bool[Array, ""]
+
+    @property
+    def rounds(self) -> int:
+        """Of solving and correcting: one more where the products are those of columns that are not orthonormal."""
+        return 2 if self.inner is None else 3
+
+    def combined(self, solution: Float[Array, "p K R"]) -> Float[Array, "m K R"]:
+        """The basis times solutions."""
+        inside = solution if self.inner is None else jnp.einsum("pq,qkr->pkr", self.inner, solution)
+        return jnp.einsum("mp,pkr->mkr", self.columns, inside)
+
+    def projected(self, values: Float[Array, "m K R"]) -> Float[Array, "p K R"]:
+        """The transposed basis times values."""
+        found = jnp.einsum("mp,mkr->pkr", self.columns, values)
+        return found if self.inner is None else jnp.einsum("qp,qkr->pkr", self.inner, found)
+
+    def solver(self, w: Float[Array, "R n"], n: int, left_out: int | None) -> Solve:
+        """Solver of (basis' W basis) z = b for all rows of w, in which the rows of the ridge have weight 1."""
+        cases, penalty = self.columns[:n], self.columns[n:]
+        p = cases.shape[1]
+        if left_out is not None and left_out <= p:
+            return _downdated(cases if self.inner is None else cases @ self.inner, w, left_out)
+        constant = penalty.T @ penalty
+        if left_out is not None:
+            grams = (self.columns.T @ self.columns)[None] - _of_left_out(cases, w, left_out)
+        elif p <= _UNROLL:
+            products = (cases[:, :, None] * cases[:, None, :]).reshape(n, p * p)
+            last = (products.T @ w.T).reshape(p, p, len(w)) + constant[:, :, None]
+            if self.inner is None:
+                return _solver(last)
+            grams = jnp.moveaxis(last, -1, 0)
+        else:
+            grams = jnp.einsum("np,rn,nq->rpq", cases, w, cases) + constant[None]
+        if self.inner is not None:
+            grams = jnp.einsum("qp,rqt,tu->rpu", self.inner, grams, self.inner)
+        return _solver(jnp.moveaxis(grams, 0, -1))
+
+
+def _shared_basis(a: Float[Array, "m p"]) -> _Shared:
+    """An orthonormal basis of a [m, p].
+
+    Where there is much to do and a is not ill-conditioned, it is not written out: products of a and of Cholesky's
+    factor of a' a stand for it, and one round more of refinement corrects what they lose.
+    """
+
+    def carefully() -> tuple[Array, Array, Array, Array]:
         basis, triangle, deficient = orthonormal(a)
-        return basis, back_substitute(triangle, jnp.eye(len(triangle), dtype=a.dtype)), deficient
+        unit = jnp.eye(len(triangle), dtype=a.dtype)
+        return basis, unit, back_substitute(triangle, unit), deficient
 
     if a.size < _MUCH:
-        return carefully()
-    vectors, transform, ill = orthonormal_if_easy(a.T)
-    return lax.cond(in_any_row(ill), carefully, lambda: (vectors.T, transform, jnp.zeros((), bool)))
+        basis, _, transform, deficient = carefully()
+        return _Shared(basis, None, transform, deficient)
+    root, ill = inverse_root_if_easy(a.T)
+    return _Shared(*lax.cond(in_any_row(ill), carefully, lambda: (a, root, root, jnp.zeros((), bool))))
 
 
-def _eliminated(cases: Float[Array, "n p"], penalty: Float[Array, "s p"], w: Float[Array, "R n"]) -> Solve:
-    """Solver of (basis' W basis + penalty' penalty) z = b for all rows of w."""
-    n, p = cases.shape
-    constant = penalty.T @ penalty
-    if p <= _UNROLL:
-        products = (cases[:, :, None] * cases[:, None, :]).reshape(n, p * p)
-        return _solver((products.T @ w.T).reshape(p, p, len(w)) + constant[:, :, None])
-    grams = jnp.einsum("np,rn,nq->rpq", cases, w, cases) + constant[None]
-    return _solver(jnp.moveaxis(grams, 0, -1))
+def _of_left_out(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int) -> Float[Array, "R p p"]:
+    """Gram matrices of the cases of weight 0 of each row, where the others have weight 1."""
+
+    def of_row(w: Float[Array, " n"]) -> Float[Array, "p p"]:
+        where = jnp.nonzero(w == 0, size=left_out, fill_value=len(w))[0]
+        absent = cases.at[where].get(mode="fill", fill_value=0)
+        return absent.T @ absent
+
+    return lax.map(of_row, w)
 
 
 def _downdated(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int) -> Solve:
-    """The same solver for rows that leave out a few cases C of all: I + basis_C' (I - H_CC)^-1 basis_C, H = basis
-    basis'.
+    """Solver of (basis' W basis) z = b for rows that leave out a few cases C of all: I + basis_C' (I - H_CC)^-1
+    basis_C, H = basis basis'.
     """
     absent, where = lax.top_k(1 - w, max(1, left_out))
     rows = jnp.transpose(cases[where] * absent[:, :, None], (1, 2, 0))

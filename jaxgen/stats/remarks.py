@@ -15,6 +15,7 @@ from jaxgen.stats.compare.comparison import Comparison, difference
 from jaxgen.stats.design import groups as groups_of
 from jaxgen.stats.design import not_folds, one_test_set, repeated, unlike_random
 from jaxgen.stats.rows import span
+from jaxgen.stats.statistic import OfRows
 from jaxgen.types import Data, Losses, Plan
 from jaxgen.types.late import pandas as pd
 from jaxgen.types.numbers import require_kind, require_number, shown
@@ -43,6 +44,7 @@ CODES = {
     "dropped-rows": "warning",
     "one-row": "warning",
     "no-spread": "warning",
+    "few-values": "warning",
     "zero-probability": "warning",
     "unstable-comparison": "warning",
     "numbered-cases": "note",
@@ -62,6 +64,9 @@ SMALL = 0.8
 
 CARRIES = 0.5
 """From so much of the sum of all rows on one row carries the estimate."""
+
+ALIKE = 0.5
+"""From this share of rows on with one and the same value of a statistic, it is called one of few values."""
 
 NUMBERED = 20
 """From so many cases on, an input that is another whole number in each is taken for one that only numbers them."""
@@ -275,6 +280,8 @@ def _of_rows(losses: Losses, wanted: float | int | None) -> Iterator[Remark]:
             f"row {int(g.argmax())} of {name} has the mean loss {g.max():.5g}, which is {g.max() / g.sum():.1%} of the "
             f"sum of all {len(g)} rows",
         )
+    if alike := _alike(losses):
+        yield _remark("few-values", alike)
     if methods.unseen_shares(losses):
         yield _remark(
             "unseen-shares",
@@ -285,6 +292,19 @@ def _of_rows(losses: Losses, wanted: float | int | None) -> Iterator[Remark]:
         yield _remark("zero-probability", impossible)
     if few := _few(losses, wanted):
         yield _remark("few-splits", few)
+
+
+def _alike(losses: Losses) -> str:
+    """How many rows have one and the same value of a statistic such as F1; empty where they are few, or all."""
+    if not isinstance(losses, OfRows) or np.ptp(losses.g) == 0:
+        return ""
+    values, often = np.unique(losses.g, return_counts=True)
+    if often.max() < ALIKE * losses.resamples:
+        return ""
+    return (
+        f"{often.max()} of {losses.resamples} rows of {losses.name} have the same {losses.unit}, "
+        f"{values[often.argmax()]:.3g}, so that the others carry its mean and its standard error"
+    )
 
 
 def _impossible(losses: Losses) -> str:
