@@ -91,7 +91,7 @@ def read(page):
                 r"\S+(?: \S+)*?(?=\s{2,}|$)", lines[1].split("plan")[1].strip().removeprefix("trainings")
             )
             for line in lines[2:]:
-                method, plan, _, numbers = re.match(rf"\s*(.+?)\s+{plans}\s+(\d+)\s+(.*)", line).groups()
+                method, plan, _, numbers = re.findall(rf"^\s*(.+?)\s+{plans}\s+(\d+)\s+(.*)", line)[0]
                 row = dict(zip(names, map(float, numbers.split()), strict=True))
                 found.append({"learner": heading[1], "n": int(heading[2]), "sets": int(heading[3])})
                 found[-1] |= {"interval": method, "plan": plan} | row

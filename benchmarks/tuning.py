@@ -437,12 +437,13 @@ def adapts(sets, sizes, counts):
             common, layers, inputs = (each.g[:, 0] / noise for each in losses)
             errors = losses[2].info["errors"][:, 0]
             errors = 2 * np.stack([errors[:, 0], errors.min(-1)]).mean(1) / noise  # the objective is half a square
-            away = [
+            away, away_by_layer = (
                 (float((own - common).mean()), float((own - common).std(ddof=1) / np.sqrt(sets)))
                 for own in (inputs, layers)
-            ]
-            means = (float(each.mean()) - 1 for each in (common, layers, inputs))
-            rows.append(Adapted(n, relevant, *means, *away, *(float(error) - 1 for error in errors)))
+            )
+            one, few, many = (float(each.mean()) - 1 for each in (common, layers, inputs))
+            first, last = (float(error) - 1 for error in errors)
+            rows.append(Adapted(n, relevant, one, few, many, away, away_by_layer, first, last))
     return rows
 
 

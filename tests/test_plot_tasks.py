@@ -272,9 +272,8 @@ def test_tasks_are_drawn_on_given_axes():
     order = [axes[0, 0], axes[1, 0], axes[0, 1], axes[1, 1]]
     assert delve.task_figure(given[::-1], "a title", ax=order) == tuple(order)
     for mine, own in zip(order, drawn(given).axes, strict=True):
-        assert [(*line.get_xdata(), *line.get_ydata()) for line in mine.lines] == [
-            (*line.get_xdata(), *line.get_ydata()) for line in own.lines
-        ]
+        points = [[np.asarray(line.get_xydata()).tolist() for line in each.lines] for each in (mine, own)]
+        assert points[0] == points[1]
         assert [text.get_text() for text in mine.texts] == [text.get_text() for text in own.texts]
     assert [label.get_text() for label in axes[1, 0].get_yticklabels()] == ["m" * 40, "b", "c"]
     assert figure.get_suptitle() == "a title"

@@ -66,8 +66,8 @@ def _descended(
         far = np.abs(change).max(1) > close * np.abs(new).max(1)
         if not far.all():
             end[going[~far]] = found[~far]
-            arrays = going, found, ahead, momentum, moments, penalty
-            going, found, ahead, momentum, moments, penalty = (each[far] for each in arrays)
+            going, arrays = going[far], (found, ahead, momentum, moments, penalty)
+            found, ahead, momentum, moments, penalty = (each[far] for each in arrays)
             if not len(going):
                 break
     end[going] = found
