@@ -489,7 +489,7 @@ def main():
         "diabetes": lambda: show_diabetes(repeats),
         "time": lambda: [*show_time(repeats), watch.line()],
         "irrelevant": lambda: [] if options.quick else show_irrelevant(repeats),
-        "networks": lambda: adapts(*((4, (50,), (2,)) if options.quick else (40, (50, 100), (2, INPUTS)))),
+        "networks": lambda: adapts(*((4, (50,), (2,)) if options.quick else (sets, (50, 100, 200), (2, INPUTS)))),
     }
     found, minutes = {}, 0.0
     for name, compute in parts.items():
@@ -502,7 +502,7 @@ def main():
     shown = {
         "optimism": partial(show_optimism, sets=sets),
         "pays": partial(show_pays, sets=sets),
-        "networks": partial(show_adapts, sets=4 if options.quick else 40),
+        "networks": partial(show_adapts, sets=4 if options.quick else sets),
     }
     if "networks" in found and not options.quick:
         text = "\n".join(shown["networks"](found.pop("networks")))
