@@ -29,8 +29,10 @@ _GATHER_SHARE = 0.75
 _LARGE = 1 << 17
 """Inputs of all cases, in numbers, from which on a learner is told how many cases a row leaves out."""
 
-_SHARED_ROWS = 8
-"""The fewest rows of a chunk whose rows share work."""
+_FEWEST_SHARED, _MOST_SHARED, _SHARED_BYTES = 8, 32, 1 << 26
+"""Rows of a chunk whose rows share work: at least so many, and more up to a number, if every core has as many and
+their widest arrays have at most so many bytes together.
+"""
 
 
 class _Block(NamedTuple):
@@ -200,12 +202,17 @@ class Run:
                 self._store(one, losses[lead], row.predictions[lead], code, np.ones((1, 1), bool), info)
                 advance(1)
 
+    def _sharing(self, rows: int) -> int:
+        """Rows of a chunk that are enough to share work."""
+        each, fitting = math.ceil(rows / self.budget.workers), _SHARED_BYTES // facts(self.job).row_bytes
+        return max(_FEWEST_SHARED, min(_MOST_SHARED, each, fitting))
+
     def _blocks(self) -> tuple[tuple[int, int], Iterator["_Block"]]:
         """The shape (data sets, rows) of a chunk, and all chunks."""
         sets, rows = self.shape
         devices = len(self.job.devices)
         # With fewer rows at a time the work that rows share would be done too often.
-        least = min(rows, _SHARED_ROWS) if self.job.together else 1
+        least = min(rows, self._sharing(rows)) if self.job.together else 1
         most = self.chunk or max(least, self.budget.rows(sets * rows))
         if self.job.spread:  # memory may differ between processes, chunks may not
             most = int(multihost_utils.broadcast_one_to_all(np.int64(most)))

@@ -295,24 +295,9 @@ class _Shared:
 
     def solver(self, w: Float[Array, "R n"], n: int, left_out: int | None) -> Solve:
         """Solver of (basis' W basis) z = b for all rows of w, in which the rows of the ridge have weight 1."""
-        cases, penalty = self.columns[:n], self.columns[n:]
-        p = cases.shape[1]
-        if left_out is not None and left_out <= p:
-            return _downdated(cases if self.inner is None else cases @ self.inner, w, left_out)
-        constant = penalty.T @ penalty
-        if left_out is not None:
-            grams = (self.columns.T @ self.columns)[None] - _of_left_out(cases, w, left_out)
-        elif p <= _UNROLL:
-            products = (cases[:, :, None] * cases[:, None, :]).reshape(n, p * p)
-            last = (products.T @ w.T).reshape(p, p, len(w)) + constant[:, :, None]
-            if self.inner is None:
-                return _solver(last)
-            grams = jnp.moveaxis(last, -1, 0)
-        else:
-            grams = jnp.einsum("np,rn,nq->rpq", cases, w, cases) + constant[None]
-        if self.inner is not None:
-            grams = jnp.einsum("qp,rqt,tu->rpu", self.inner, grams, self.inner)
-        return _solver(jnp.moveaxis(grams, 0, -1))
+        if left_out is None or left_out > self.columns.shape[1]:
+            return _eliminated(self, w, n, left_out)
+        return _downdated(self.columns[:n] if self.inner is None else self.columns[:n] @ self.inner, w, left_out)
 
 
 def _shared_basis(a: Float[Array, "m p"]) -> _Shared:
@@ -332,6 +317,25 @@ def _shared_basis(a: Float[Array, "m p"]) -> _Shared:
         return _Shared(basis, None, transform, deficient)
     root, ill = inverse_root_if_easy(a.T)
     return _Shared(*lax.cond(in_any_row(ill), carefully, lambda: (a, root, root, jnp.zeros((), bool))))
+
+
+def _eliminated(basis: _Shared, w: Float[Array, "R n"], n: int, left_out: int | None) -> Solve:
+    """Solver of (basis' W basis) z = b by the matrix of each row."""
+    cases, penalty = basis.columns[:n], basis.columns[n:]
+    p, constant = cases.shape[1], penalty.T @ penalty
+    if left_out is not None:
+        grams = (basis.columns.T @ basis.columns)[None] - _of_left_out(cases, w, left_out)
+    elif p <= _UNROLL:
+        products = (cases[:, :, None] * cases[:, None, :]).reshape(n, p * p)
+        last = (products.T @ w.T).reshape(p, p, len(w)) + constant[:, :, None]
+        if basis.inner is None:
+            return _solver(last)
+        grams = jnp.moveaxis(last, -1, 0)
+    else:
+        grams = jnp.einsum("np,rn,nq->rpq", cases, w, cases) + constant[None]
+    if basis.inner is not None:
+        grams = jnp.einsum("qp,rqt,tu->rpu", basis.inner, grams, basis.inner)
+    return _solver(jnp.moveaxis(grams, 0, -1))
 
 
 def _of_left_out(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int) -> Float[Array, "R p p"]:

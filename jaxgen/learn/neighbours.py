@@ -57,6 +57,20 @@ class _Nearest(NamedTuple):
     y: Float[Array, "n M K"]
 
 
+class _Listed(NamedTuple):
+    """Going through lists: how many of their cases were looked at [], and for each row and case whether it has its k
+    neighbours [R, n], the weights of those nearer than the last [R, n], the sums of their targets [K, R, n], and the
+    same of those that are as far away as the last.
+    """
+
+    place: Int[Array, ""]
+    done: Bool[Array, "R n"]
+    inside: Float[Array, "R n"]
+    sums_inside: Float[Array, "K R n"]
+    at_edge: Float[Array, "R n"]
+    sums_at_edge: Float[Array, "K R n"]
+
+
 class _Asked(NamedTuple):
     """Choosing k: of every case the place [n] in its list of neighbours and the sum [n, K] of the targets of the first
     k; the best k so far [], and its error [].
@@ -134,7 +148,7 @@ class Neighbours(Learner):
 
         far, case = _in_blocks(listed, x, _LISTED_AT_A_TIME // len(x))
         nearest = _Nearest(-far, case, y[case])
-        predictions, enough = lax.map(lambda row: _means_of_listed(nearest, row, k, len(x)), w)
+        predictions, enough = _means_of_listed(nearest, w, k, len(x))
         sizes = jax.vmap(lambda row: _unit(jnp.where(row[:, None] > 0, x, 0)))(w)
         unknown = jnp.full(rows, jnp.nan, x.dtype)
         fit = NeighboursFit(unknown, unknown, unknown, jnp.full(rows, k, jnp.int32), unknown)
@@ -187,18 +201,39 @@ def _means_of_nearest(
 
 
 def _means_of_listed(
-    nearest: _Nearest, w: Float[Array, " n"], k: int, cases: int
-) -> tuple[Float[Array, "n K"], Bool[Array, ""]]:
-    """Mean targets of the k nearest cases that a row trains on, and whether the lists show all of them."""
-    listed = w[nearest.case]
-    reached = jnp.cumsum(listed, axis=1) >= k
-    edge = jnp.min(jnp.where(reached, nearest.far, jnp.inf), axis=1, keepdims=True)
-    complete = nearest.case.shape[1] == cases
-    enough = jnp.all(reached[:, -1]) if complete else jnp.all(edge < nearest.far[:, -1:])
-    inside, at_edge = jnp.where(nearest.far < edge, listed, 0), jnp.where(nearest.far == edge, listed, 0)
-    share = (k - jnp.sum(inside, axis=1, keepdims=True)) / jnp.sum(at_edge, axis=1, keepdims=True)
-    counted = inside + at_edge * share
-    return jnp.einsum("nm,nmk->nk", counted, nearest.y, precision="highest") / k, enough
+    nearest: _Nearest, w: Float[Array, "R n"], k: int, cases: int
+) -> tuple[Float[Array, "R n K"], Bool[Array, " R"]]:
+    """Mean targets of the k nearest cases that each row trains on, and whether the lists show all of them.
+
+    The lists are gone through from their nearest cases on, for all rows at once, until every case has its k.
+    """
+    far, case, y = nearest.far.T, nearest.case.T, jnp.moveaxis(nearest.y, 2, 0)
+    begins = jnp.concatenate([jnp.ones_like(far[:1], bool), far[1:] > far[:-1]])
+    count, total = jnp.zeros_like(w), jnp.zeros((y.shape[0], *w.shape), w.dtype)
+
+    def unfinished(state: _Listed) -> Bool[Array, ""]:
+        return (state.place < len(far)) & ~jnp.all(state.done)
+
+    def next_case(state: _Listed) -> _Listed:
+        """The next case of every list joins those that are as far away, which those nearer take in before."""
+        m = state.place
+        done = state.done | (begins[m][None] & (state.inside + state.at_edge >= k))
+        closed = begins[m][None] & ~done
+        own = jnp.where(done, 0, w[:, case[m]])
+        return _Listed(
+            m + 1,
+            done,
+            state.inside + jnp.where(closed, state.at_edge, 0),
+            state.sums_inside + jnp.where(closed[None], state.sums_at_edge, 0),
+            jnp.where(closed, 0, state.at_edge) + own,
+            jnp.where(closed[None], 0, state.sums_at_edge) + own[None] * y[:, None, :, m],
+        )
+
+    begin = _Listed(jnp.int32(0), jnp.zeros(w.shape, bool), count, total, count, total)
+    end = lax.while_loop(unfinished, next_case, begin)
+    enough = end.done | ((nearest.case.shape[1] == cases) & (end.inside + end.at_edge >= k))
+    share = (k - end.inside) / end.at_edge
+    return jnp.moveaxis((end.sums_inside + end.sums_at_edge * share[None]) / k, 0, 2), jnp.all(enough, axis=1)
 
 
 def _unit(x: Float[Array, "n D"]) -> Float[Array, ""]:
