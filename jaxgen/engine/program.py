@@ -102,11 +102,13 @@ class Program:
 def settings() -> tuple[tuple[str, str], ...]:
     """JAX's settings that a program depends on, as they are here and now: precision of products, and the like."""
     values: Any = jax.config.values
-    return tuple(
-        (name, repr(getattr(jax.config, name, values[name])))
-        for name in sorted(values)
-        if not _NO_PART_OF_A_PROGRAM.search(name)
-    )
+    return tuple((name, repr(getattr(jax.config, name, values[name]))) for name in _settings_of_programs(len(values)))
+
+
+@lru_cache(maxsize=8)
+def _settings_of_programs(known: int) -> tuple[str, ...]:
+    """Names of JAX's settings that a program depends on; there are more of them once more of JAX is imported."""
+    return tuple(name for name in sorted(jax.config.values) if not _NO_PART_OF_A_PROGRAM.search(name))
 
 
 def facts(job: Job) -> Facts:

@@ -38,6 +38,10 @@ trusted; others are fitted in coordinates of their own.
 """
 
 
+_MUCH = 1 << 23
+"""Rows times cases times coefficients from which on a common start saves more than its compilation costs."""
+
+
 class LogisticFit(NamedTuple):
     """Parameters of a logistic or softmax model.
 
@@ -74,13 +78,13 @@ class Logistic(Learner):
     it cannot diverge. Softmax weights add up to 0 over the classes, which leaves out exactly the direction that the
     probabilities do not depend on; the ridge acts on all K vectors alike. So two columns with a ridge r are one column
     with a ridge r / 2. Beyond 64 unknowns, Newton's equations are solved by conjugate gradients, as exactly as the
-    distance to the minimum deserves (Dembo, Eisenstat & Steihaug 1982, "Inexact Newton methods"); where there is a
-    ridge, in single precision, which decides how fast the minimum is reached but not where it is.
+    distance to the minimum deserves (Dembo, Eisenstat & Steihaug 1982, "Inexact Newton methods"); for many rows with a
+    ridge in single precision, which decides how fast the minimum is reached but not where it is.
 
     Newton's method works on an orthonormal basis of the weighted inputs, centred and scaled, so units and correlations
     of the inputs do no harm, and the ridge keeps its meaning in their own units. Many rows of one data set share the
-    basis of all their cases, but for those rows whose own cases it does not suit, and begin at the minimum for their
-    mean weights, which is near that of each. It stops after a full step that would
+    basis of all their cases, but for those rows whose own cases it does not suit; where there is much to do they begin
+    at the minimum for their mean weights, which is near that of each. It stops after a full step that would
     change no logit by more than sqrt(eps) (1 + largest logit), eps the rounding of the dtype; as the convergence is
     quadratic, what remains is rounding. Probabilities of breast_cancer, in units from 1e-3 to 1e3, are those of
     scikit-learn within 1e-5 in single and 1e-11 in double precision. Without a ridge, a fit whose curvature is lost in
@@ -101,6 +105,7 @@ class Logistic(Learner):
     classifies: ClassVar[bool] = True
     predicts: ClassVar[str] = "probabilities"
     precise: ClassVar[bool] = True
+    worth_sharing: ClassVar[tuple[int, float]] = (4, 0.0)
     failures: ClassVar[tuple[str, ...]] = (
         "Newton's method did not converge (raise steps, or use ridge > 0)",
         "its training cases are separable by their inputs (or close to it), so the weights grow "
@@ -165,11 +170,13 @@ class Logistic(Learner):
             used = jnp.any(w > 0, axis=0)
             basis = self._basis(x, used.astype(x.dtype), orthonormal_if_easy)
             products = pairs_of(basis.cases)
-            y = jnp.where(used[:, None], y, 0)
-            start = self._start(basis, y, jnp.mean(w, axis=0), products)
+            y, quick = jnp.where(used[:, None], y, 0), self._penalised and x.dtype == jnp.float64
+            start = None
+            if len(w) * basis.cases.size * y.shape[1] >= _MUCH:
+                start = self._start(basis, y, jnp.mean(w, axis=0), products, quick)
 
             def of_row(weights):
-                fit = self._minimum(basis, y, weights, products, start)
+                fit = self._minimum(basis, y, weights, products, start, quick)
                 conditioning = Gram(basis.cases, basis.penalty, weights, products).conditioning()
                 return fit, ~basis.deficient & (conditioning > _WELL_CONDITIONED) & (fit.trouble != NOT_CONVERGED)
 
@@ -181,11 +188,16 @@ class Logistic(Learner):
         return isinstance(self.ridge, jax.Array) or self.ridge > 0
 
     def _start(
-        self, basis: "_Basis", y: Float[Array, "n K"], w: Float[Array, " n"], products: Float[Array, "t n"] | None
+        self,
+        basis: "_Basis",
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        products: Float[Array, "t n"] | None,
+        quick: bool,
     ) -> Start:
         """Where rows whose mean weights are w [n] begin: at the minimum for these, which is near that of each."""
         problem, hopeless, _ = self._problem(basis, y, w, products)
-        return start_for_similar(problem, minimised(problem, hopeless, self.steps, not self._penalised))
+        return start_for_similar(problem, minimised(problem, hopeless, self.steps, not self._penalised, None, quick))
 
     def _problem(
         self, basis: "_Basis", y: Float[Array, "n K"], w: Float[Array, " n"], products: Float[Array, "t n"] | None
@@ -205,10 +217,11 @@ class Logistic(Learner):
         w: Float[Array, " n"],
         products: Float[Array, "t n"] | None,
         start: Start | None = None,
+        quick: bool = False,
     ) -> LogisticFit:
         """The minimum for one weighted training set, found on a basis of its cases or of more."""
         problem, hopeless, one_sided = self._problem(basis, y, w, products)
-        state = minimised(problem, hopeless, self.steps, not self._penalised, start)
+        state = minimised(problem, hopeless, self.steps, not self._penalised, start, quick)
         solution = state.point.solution
         trouble = jnp.select([one_sided, basis.deficient], [_ONE_SIDED, _DEPENDENT], state.trouble)
         coefficients = jnp.where(hopeless, jnp.nan, basis.transform @ solution.T)

@@ -39,8 +39,8 @@ below the root of the rounding then leave an error of 1e-4 of that.
 _MOST_PRODUCTS = 2_000_000
 """Numbers that problems may share to have their Hessians by one matrix product: 16 MB."""
 
-_MOST_QUICK = 200
-"""Rounds of conjugate gradients in single precision, after which double precision is tried."""
+_MOST_QUICK = 400
+"""Rounds of conjugate gradients in single precision after which they are given up."""
 
 _FEWEST_ROUNDS = 16
 """Rounds of conjugate gradients that are never too many."""
@@ -152,8 +152,10 @@ class Problem(Gram, abc.ABC):
         excess, _ = self.residuals(self.above(solution @ self.cases))
         return self._cosine(excess, solution, self._gradient(excess, solution))
 
-    def direction(self, solution: Float[Array, "K p"], before: "Inverses") -> "Direction":
-        """The gradient [K, p], and Newton's step as exactly as the distance to the minimum deserves."""
+    def direction(self, solution: Float[Array, "K p"], before: "Inverses", quick: bool) -> "Direction":
+        """The gradient [K, p], and Newton's step as exactly as the distance to the minimum deserves; `quick`: by
+        products in single precision.
+        """
         excess, known = self.residuals(self.above(solution @ self.cases))
         gradient = self._gradient(excess, solution)
         if self._few_unknowns:
@@ -166,26 +168,18 @@ class Problem(Gram, abc.ABC):
             lambda: self._inverses(known),
             lambda: before.matrices,
         )
+        problem = self._single if quick else self
+        known = known.astype(problem.w.dtype)
 
-        def solved(problem: Problem, known: Float[Array, "K n"], rounds: int) -> _Gradients:
-            def product(step: Float[Array, "K p"]) -> Float[Array, "K p"]:
-                step = step.astype(known.dtype)
-                return problem._gradient(problem.curved(known, step @ problem.cases), step).astype(gradient.dtype)
+        def product(step: Float[Array, "K p"]) -> Float[Array, "K p"]:
+            step = step.astype(known.dtype)
+            return problem._gradient(problem.curved(known, step @ problem.cases), step).astype(gradient.dtype)
 
-            def preconditioned(rest: Float[Array, "K p"]) -> Float[Array, "K p"]:
-                return self.centred(jnp.einsum("kpq,kq->kp", inverses, rest))
+        def preconditioned(rest: Float[Array, "K p"]) -> Float[Array, "K p"]:
+            return self.centred(jnp.einsum("kpq,kq->kp", inverses, rest))
 
-            return _conjugate_gradients(product, preconditioned, gradient, enough, rounds)
-
-        def exactly() -> _Gradients:
-            return solved(self, known, gradient.size)
-
-        if len(self.penalty) and known.dtype == jnp.float64:
-            # Single precision shows curvature that a ridge keeps from vanishing, in half the time.
-            quickly = solved(self._single, known.astype(jnp.float32), _MOST_QUICK)
-            found = lax.cond(in_any_row(~quickly.enough), exactly, lambda: quickly)
-        else:
-            found = exactly()
+        rounds = _MOST_QUICK if quick else gradient.size
+        found = _conjugate_gradients(product, preconditioned, gradient, enough, rounds)
         made = Inverses(inverses, found.rounds)
         return Direction(gradient, -found.solution, found.least / found.largest, found.enough, made)
 
@@ -389,16 +383,24 @@ class Start(NamedTuple):
 
 
 def minimised(
-    problem: Problem, hopeless: Bool[Array, ""], steps: int, may_be_separable: bool, start: Start | None = None
+    problem: Problem,
+    hopeless: Bool[Array, ""],
+    steps: int,
+    may_be_separable: bool,
+    start: Start | None = None,
+    quick: bool = False,
 ) -> State:
     """Newton's method from a solution [K, p] of zeros or another, at most `steps` steps; none for a hopeless row, which
     would keep the others waiting.
+
+    A quick one finds its steps in single precision, in half the time, and ends without a minimum where that does not
+    show all curvature. Its minimum is that of the other: gradients are in the precision of the cases.
     """
     dtype = problem.cases.dtype
     eps = float(jnp.finfo(dtype).eps)
 
     def step(state: State) -> State:
-        found = problem.direction(state.point.solution, state.inverses)
+        found = problem.direction(state.point.solution, state.inverses, quick)
         finite = jnp.all(jnp.isfinite(found.step))
         direction = jnp.where(finite, found.step, 0)
         largest, change = problem.logit(state.point.solution), problem.logit(direction)
@@ -407,7 +409,7 @@ def minimised(
         rounding = jnp.where(converged, jnp.inf, 4 * len(problem.w) ** 0.5 * eps * jnp.abs(state.point.objective))
         length, point = _halved(problem, state.point, direction, jnp.sum(found.gradient * direction), rounding)
         trouble = jnp.where(converged, 0, NOT_CONVERGED)
-        done = converged | ~finite | (length == 0)
+        done = converged | ~finite | (length == 0) | (quick & ~found.exact)
         if may_be_separable:
             # Cases all on their side prove that there is no minimum. With cases on the border, Newton's steps
             # keep their length, until the curvature along them is lost in rounding: then steps are noise, maybe small.
