@@ -27,7 +27,9 @@ _GATHER_SHARE = 0.75
 """Rows that use at most this share of the cases train on a gathered copy of them, others on all cases with masks."""
 
 _LARGE = 1 << 17
-"""Inputs of all cases, in numbers, from which on a learner is told how many cases a row leaves out."""
+"""Inputs of all cases, in numbers, from which on two rows are worth sharing work, and a learner is told how many cases a
+row leaves out.
+"""
 
 _FEWEST_SHARED, _MOST_SHARED, _SHARED_BYTES = 8, 32, 1 << 26
 """Rows of a chunk whose rows share work: at least so many, and more up to a number, if every core has as many and
@@ -60,11 +62,13 @@ class Way(NamedTuple):
 def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
     """Chooses how to train: all rows of a data set together, on gathered cases, or on all cases with masks."""
     most, fewest = int(plan.train_cases.max()), int(plan.train_cases.min())
+    large = data.n * data.d >= _LARGE
     least_rows, least_share = learner.worth_sharing
-    together = learner.shares_rows and plan.resamples >= least_rows and fewest >= least_share * data.n
+    together = learner.shares_rows and fewest >= least_share * data.n
+    together = together and plan.resamples >= (min(2, least_rows) if large else least_rows)
     together = together and not about(loss).distribution
     # What a learner of rows knows of them all is quickly taken away for a few; of large data for up to half of them.
-    gain = data.n // 2 if data.n * data.d >= _LARGE else max(1, data.d // 4)
+    gain = data.n // 2 if large else max(1, data.d // 4)
     few_left_out = together and not plan.repeats_cases and data.n - fewest <= gain
     return Way(
         together,

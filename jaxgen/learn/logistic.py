@@ -105,7 +105,6 @@ class Logistic(Learner):
     classifies: ClassVar[bool] = True
     predicts: ClassVar[str] = "probabilities"
     precise: ClassVar[bool] = True
-    worth_sharing: ClassVar[tuple[int, float]] = (4, 0.0)
     failures: ClassVar[tuple[str, ...]] = (
         "Newton's method did not converge (raise steps, or use ridge > 0)",
         "its training cases are separable by their inputs (or close to it), so the weights grow "
