@@ -7,8 +7,8 @@ import pytest
 from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
-from jaxgen import learn, loss, simulate
-from jaxgen.engine import program, run
+from jaxgen import Data, assess, learn, loss, resample, simulate
+from jaxgen.engine import kept, program, run
 from jaxgen.engine.pieces import Chain, divided
 
 CONSTANT = np.arange(3.0, dtype=np.float32)
@@ -93,11 +93,47 @@ def optimised():
 
 @pytest.mark.usefixtures("optimised")
 def test_little_work_is_compiled_quickly_and_much_well():
-    """Loops of the same work are optimised earlier than what is around them."""
-
+    """The older way to write out fused operations, where little is done; no level of LLVM at which it errs."""
     data = simulate.linear_ar(jax.random.key(1), 1, 20, 3).data
     devices = tuple(jax.local_devices(backend="cpu")[:1])
     job = run.job_of(NETWORK, loss.squared, data, run.Way(False, None, None), devices, False)
-    levels = [program._options(job, work, loops) for work, loops in ((5e8, False), (5e8, True), (1e12, True))]
-    assert [options["xla_backend_optimization_level"] for options in levels] == [0, 2, 2]
-    assert ["xla_cpu_use_fusion_emitters" in options for options in levels] == [True, True, False]
+    little, much = (program._options(job, work) for work in (1e9, 1e12))
+    assert little.pop("xla_cpu_use_fusion_emitters") is False
+    assert little == much == {"xla_backend_optimization_level": 2}
+
+
+LEARNERS = [
+    learn.Normalised(learn.Neighbours()),
+    *(
+        pytest.param(learner, marks=pytest.mark.slow)
+        for learner in (
+            learn.LeastSquares(),
+            learn.Neighbours(3),
+            learn.Normalised(learn.Logistic()),
+            learn.Ridge(),
+            learn.Normalised(learn.Descent(learn.MLP((3,)), 30)),
+        )
+    ),
+]
+
+
+@pytest.mark.usefixtures("optimised")
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+def test_code_that_is_made_quickly_gives_the_numbers_of_plain_code(learner, monkeypatch):
+    """As users have it, and compiled in a way that nobody has chosen: the same but for rounding, and its growth in 30
+    steps of a network. The settings of this run keep both programs apart.
+    """
+    random = np.random.default_rng(4)
+    x = random.normal(size=(40, 3))
+    y = x @ [[1.0], [-0.5], [0.2]] + 0.5 * random.normal(size=(40, 1))
+    if "Logistic" in str(learner):
+        y = (y > 0).astype(float)
+    data = Data(x, y, ("a", "b", "c"))
+    plan = resample.leave_out(jax.random.key(1), 40, 0.25, 6)
+    quick = assess(jax.random.key(0), learner, data, plan, loss.squared)
+    program.forget()
+    monkeypatch.setattr(program, "_options", lambda job, work: {})
+    monkeypatch.setattr(kept, "file_of", lambda *_: None)
+    plain = assess(jax.random.key(0), learner, data, plan, loss.squared)
+    program.forget()
+    np.testing.assert_allclose(quick.values, plain.values, rtol=1e-3, atol=1e-5)

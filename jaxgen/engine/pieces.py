@@ -1,8 +1,9 @@
-"""A traced program in pieces that are compiled by themselves, each as well as the work in it deserves.
+"""A traced program in pieces that are compiled by themselves, side by side, each in the way that its work deserves.
 
 Nearly all work of a training is in a loop or two, and most of the code around it: drawing starts, changing units, final
 gradients, predictions. Code takes as long to compile where it runs once as where it runs a thousand times. So long
-loops become programs of their own, which XLA optimises, and what comes before and after them others, which it need not.
+loops become programs of their own, which XLA writes out in the way that runs fastest, and what comes before and after
+them others, which it writes out in the way that takes least time.
 """
 
 import math

@@ -45,13 +45,11 @@ _TRANSCENDENTAL = frozenset({"tanh", "logistic", "exp", "log", "log1p", "expm1",
 _COSTLY = 8
 """These functions cost as much as so many additions."""
 
-_LITTLE, _LITTLE_AROUND = 1e8, 1e9
-"""Operations of a whole run that code without optimisations does in less time than optimising it takes: in loops of
-many rounds, which are little code, and in what is around them.
-"""
+_LITTLE = 1e8
+"""Operations of a whole run from which on loops are long: they are compiled apart from what is around them."""
 
 _NOT_MUCH = 4e9
-"""The same for networks and what XLA's older way to write out fused operations loses."""
+"""Operations of a whole run for which XLA's older way to write out fused operations loses less time than it saves."""
 
 _LEAST_EFFORT, _MOST_EFFORT = 7, 14
 """Powers of ten: runs of fewer or more operations than these are compiled alike."""
@@ -346,27 +344,25 @@ def _parts(job: Job, traced: Any, effort: int) -> tuple[list[_Part], tuple[int, 
     if len(pieces) == 1:
         return [_Part(traced.lower(), _options(job, 10.0**effort))], ()
     return [
-        _Part(piece.lowered(), _options(job, piece.operations * times, piece.loops), piece.reads, piece.writes)
-        for piece in pieces
+        _Part(piece.lowered(), _options(job, piece.operations * times), piece.reads, piece.writes) for piece in pieces
     ], results
 
 
-def _options(job: Job, work: float, loops: bool = False) -> dict[str, Any]:
-    """How XLA is to compile a piece of a job on a CPU that does some work in a run, in operations, all of it in long
-    loops or not, unless JAX is set to compile without optimisations.
+def _options(job: Job, work: float) -> dict[str, Any]:
+    """How XLA is to compile a piece of a job on a CPU that does some work in a run, in operations, unless JAX is set to
+    compile without optimisations.
 
     LLVM's highest level takes up to twice as long as the next and gives code that is no faster: 5.0 and 2.0 s for a
-    network trained by adam. A linear learner, one that asks for double precision, takes longer to compile than to run:
-    XLA's older way to write out fused operations needs half the time for it, and runs as fast. Networks run twice as
-    long that way, which is still less than what it saves where there is not much to do. Without any optimisation code
-    is made in a third of that time, and runs four to ten times as long.
+    network trained by adam. Its lowest takes half of that again, but with the older way to write out fused operations
+    it gives wrong numbers (seen with jaxlib 0.8.1 and 0.10.2: NaN of neighbours). A linear learner, one that asks for
+    double precision, takes longer to compile than to run: that older way needs half the time for it, and runs as fast.
+    Networks run twice as long that way, which is still less than what it saves where there is not much to do.
     """
     values: Any = jax.config.values
     if job.devices[0].platform != "cpu" or values.get("jax_disable_most_optimizations"):
         return {}
     older = {"xla_cpu_use_fusion_emitters": False} if job.learner.precise or work < _NOT_MUCH else {}
-    little = work < (_LITTLE if loops else _LITTLE_AROUND)
-    return {"xla_backend_optimization_level": 0 if little else 2, **older}
+    return {"xla_backend_optimization_level": 2, **older}
 
 
 def _compile_all(job: Job, parts: list[_Part]) -> list[Any]:

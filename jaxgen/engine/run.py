@@ -27,8 +27,8 @@ _GATHER_SHARE = 0.75
 """Rows that use at most this share of the cases train on a gathered copy of them, others on all cases with masks."""
 
 _LARGE = 1 << 17
-"""Inputs of all cases, in numbers, from which on two rows are worth sharing work, and a learner is told how many cases a
-row leaves out.
+"""Inputs of all cases, in numbers, from which on two rows are worth sharing work, and a learner is told how many cases
+a row leaves out.
 """
 
 _FEWEST_SHARED, _MOST_SHARED, _SHARED_BYTES = 8, 32, 1 << 26
