@@ -98,6 +98,19 @@ def test_a_program_in_pieces_gives_the_same_and_is_kept(folder, monkeypatch):
     assert len(compiled) == pieces
 
 
+def test_programs_are_dropped_before_they_take_all_memory_maps(folder, monkeypatch):
+    """A process that compiles hundreds of them was ended by LLVM: "unable to allocate section memory"."""
+    if not program._MAPS.exists():
+        pytest.skip("this system does not count memory maps")
+    first = losses(learn.LeastSquares())
+    assess(KEY, MEAN, DATA, PLAN)
+    assert program._compiled.cache_info().currsize == 2
+    monkeypatch.setattr(program, "_SHARE_OF_MAPS", 0.0)
+    assess(KEY, learn.Neighbours(3), DATA, PLAN)
+    assert program._compiled.cache_info().currsize == 1
+    np.testing.assert_array_equal(losses(learn.LeastSquares()), first)
+
+
 def test_a_program_of_code_that_may_change_is_known_by_what_it_is_traced_to(folder, monkeypatch):
     first, traced, compiled = losses(Own()), calls(monkeypatch, "_traced"), calls(monkeypatch, "_compile")
     np.testing.assert_array_equal(losses(Own()), first)

@@ -1,5 +1,6 @@
 """A job traced to learn its needs, and compiled once for a shape."""
 
+import gc
 import math
 import re
 import threading
@@ -56,6 +57,14 @@ _LEAST_EFFORT, _MOST_EFFORT = 7, 14
 
 _HOST_OPERATIONS = 4e10
 """What a training on the host is taken for, which nobody can trace: a hundred of them are a part of a run."""
+
+_MAPS, _MOST_MAPS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
+"""Memory maps of this process, a line each, and how many Linux allows; there are none elsewhere."""
+
+_SHARE_OF_MAPS = 0.5
+"""Of the memory maps allowed, from which on programs are dropped. A program takes hundreds, a large one thousands, and
+where there are no more, LLVM ends the process.
+"""
 
 _NO_PART_OF_A_PROGRAM = re.compile(r"cache|log|dump|profil|traceback|explain|leak|distributed|coordinat|heartbeat")
 """Settings of JAX whose names match do not change what is compiled."""
@@ -265,6 +274,7 @@ def _lock_of(asked: Any) -> Any:
 @lru_cache(maxsize=64)
 def _compiled(job: Job, sets: int, rows: int, key_type: Any, effort: int, current: Any) -> Program:
     begun = time.perf_counter()
+    _make_room()
     needs, whole = facts(job), None if job.one_data_set else 0
     job = replace(job, predicted=max(1, _PREDICT_BYTES * len(job.devices) // (needs.predict_bytes * sets)))
     in_tree = jax.tree.structure(((0,) * 6, {}))
@@ -393,6 +403,14 @@ def _calls_foreign_code(text: str) -> bool:
     """Whether a lowered program calls code that is not XLA's own: LAPACK, Python, a library."""
     names = re.findall(r"custom_call @([\w.$]+)", text)
     return any(not _HARMLESS.fullmatch(name) for name in names)
+
+
+def _make_room() -> None:
+    """Drops all programs, which are read or compiled again when asked for, if this process has many memory maps."""
+    with suppress(OSError, ValueError):  # a system that does not count them
+        if _MAPS.read_bytes().count(b"\n") > _SHARE_OF_MAPS * int(_MOST_MAPS.read_text()):
+            forget()
+            gc.collect()
 
 
 def forget() -> None:
