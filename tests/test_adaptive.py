@@ -92,29 +92,28 @@ def test_inputs_of_no_use_get_larger_penalties():
 
 
 @pytest.mark.parametrize(
-    ("learner", "words"),
+    ("make", "words"),
     [
-        (AdaptivePenalties(Descent()), "expected Conjugate with an MLP to find penalties for, got Descent()"),
-        (AdaptivePenalties(Conjugate(learn.PerTask())), "expected Conjugate with an MLP"),
-        (AdaptivePenalties(Conjugate(MLP(batch_norm=True))), "without batch_norm"),
-        (AdaptivePenalties(Conjugate(MLP(dropout=0.1))), "without dropout and noise"),
-        (AdaptivePenalties(NET, by="unit"), "by of AdaptivePenalties"),
-        (AdaptivePenalties(NET, folds=1), "the folds of AdaptivePenalties"),
-        (AdaptivePenalties(NET, folds="4"), "the folds of AdaptivePenalties"),
-        (AdaptivePenalties(NET, folds=25), "at least 25 training cases for the 25 folds"),
-        (AdaptivePenalties(NET, start=0.0), "the start of AdaptivePenalties"),
-        (AdaptivePenalties(NET, start=None), "the start of AdaptivePenalties"),
-        (AdaptivePenalties(NET, steps=1), "the steps of AdaptivePenalties"),
-        (AdaptivePenalties(NET, rate=-1.0), "the rate of AdaptivePenalties"),
-        (AdaptivePenalties(NET, iterations=0), "the iterations of AdaptivePenalties"),
-        (AdaptivePenalties(Conjugate(MLP((500,)))), "the weights of the network"),
-        (AdaptivePenalties(), "AdaptivePenalties to hold a learner"),
-        (AdaptivePenalties(3), "AdaptivePenalties to hold a learner"),
+        (lambda: AdaptivePenalties(Descent()), "expected Conjugate with an MLP to find penalties for, got Descent()"),
+        (lambda: AdaptivePenalties(Conjugate(learn.PerTask())), "expected Conjugate with an MLP"),
+        (lambda: AdaptivePenalties(Conjugate(MLP(batch_norm=True))), "without batch_norm"),
+        (lambda: AdaptivePenalties(Conjugate(MLP(dropout=0.1))), "without dropout and noise"),
+        (lambda: AdaptivePenalties(NET, by="unit"), "by of AdaptivePenalties"),
+        (lambda: AdaptivePenalties(NET, folds=1), "the folds of AdaptivePenalties"),
+        (lambda: AdaptivePenalties(NET, folds="4"), "the folds of AdaptivePenalties"),
+        (lambda: AdaptivePenalties(NET, folds=25), "at least 25 training cases for the 25 folds"),
+        (lambda: AdaptivePenalties(NET, start=0.0), "the start of AdaptivePenalties"),
+        (lambda: AdaptivePenalties(NET, start=None), "the start of AdaptivePenalties"),
+        (lambda: AdaptivePenalties(NET, steps=1), "the steps of AdaptivePenalties"),
+        (lambda: AdaptivePenalties(NET, rate=-1.0), "the rate of AdaptivePenalties"),
+        (lambda: AdaptivePenalties(NET, iterations=0), "the iterations of AdaptivePenalties"),
+        (lambda: AdaptivePenalties(Conjugate(MLP((500,)))), "the weights of the network"),
+        (lambda: AdaptivePenalties(), "AdaptivePenalties to hold a learner"),
+        (lambda: AdaptivePenalties(3), "AdaptivePenalties to hold a learner"),
     ],
-    ids=repr,
 )
-def test_mistakes_get_one_sentence(learner, words, own_messages):
-    assert words in refused(lambda: assess(KEY, learner, Data(X, Y, tuple("abc")), PLAN))
+def test_mistakes_get_one_sentence(make, words, own_messages):
+    assert words in refused(lambda: assess(KEY, make(), Data(X, Y, tuple("abc")), PLAN))
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """A statistic of each row, such as the AUC of its test cases, in the place of a mean loss."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,10 @@ class OfRows(Losses):
         """The name of the statistic."""
         return self.loss
 
-    def _pick(self, index: tuple[Any, ...], plan: Plan) -> Losses:
-        found = super()._pick(index, plan)
-        return found if self.of_strata is None else replace(found, of_strata=self.of_strata[index])
+    def _pick(self, index: tuple[Any, ...], plan: Plan, **others: Any) -> Losses:
+        if self.of_strata is not None:
+            others["of_strata"] = self.of_strata[index]
+        return super()._pick(index, plan, **others)
 
 
 def direction(losses: Any) -> str:

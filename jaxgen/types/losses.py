@@ -393,7 +393,7 @@ class Losses:
         ]
         return rendered.table(self.name, ("", ""), rows)
 
-    def _pick(self, index: tuple[Any, ...], plan: Plan) -> "Losses":
+    def _pick(self, index: tuple[Any, ...], plan: Plan, **others: Any) -> "Losses":
         return replace(
             self,
             test_mean=self.test_mean[index],
@@ -403,6 +403,7 @@ class Losses:
             predictions=None if self.predictions is None else self.predictions[index],
             info={name: value[index] for name, value in self.info.items()},
             plan=plan,
+            **others,
         )
 
     def _failures(self) -> str:

@@ -313,4 +313,24 @@ class Tied(Value):
             )
 
 
-Penalty = L2 | L1 | Sparse | Tied
+@dataclass(frozen=True, repr=False)
+class Grouped(Value):
+    """Half the sum of squared weights, each times the strength of its group, for `AdaptivePenalties`: a tree of
+    strengths like the parameters, in the one field of a tuple.
+    """
+
+    strengths: tuple[Any, ...] = ()
+
+    of_cases: ClassVar[bool] = False
+
+    def check(self, data: Data) -> None:
+        """Nothing to refuse, since no user makes one."""
+
+    def penalty(self, params: PyTree, hidden: tuple[Array, ...], w: Array) -> Float[Array, ""]:
+        """The penalty of one network, []."""
+        (strengths,) = self.strengths
+        parts = jax.tree.map(lambda strength, weights: jnp.sum(strength * jnp.square(weights)), strengths, params)
+        return jnp.asarray(sum(jax.tree.leaves(parts)), w.dtype) / 2
+
+
+Penalty = L2 | L1 | Sparse | Tied | Grouped

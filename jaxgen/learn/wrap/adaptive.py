@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,14 +14,13 @@ from jaxtyping import Array, Float, Int, PyTree
 from jaxgen.learn.network.conjugate import Conjugate
 from jaxgen.learn.network.iterative import Cases, Trained, prepare
 from jaxgen.learn.network.nets import MLP
-from jaxgen.learn.network.objectives import as_objective
+from jaxgen.learn.network.objectives import Grouped, as_objective
 from jaxgen.learn.search import Search, falling
 from jaxgen.learn.wrap.tuned import without_a_fold
 from jaxgen.learn.wrap.validation import Portions, columns, divided, in_folds, in_strata, random_order
 from jaxgen.learn.wrap.wrapper import Wrapper
 from jaxgen.types import Data, Key, Plan
 from jaxgen.types.numbers import require, require_number, require_one_of, shown
-from jaxgen.types.value import Value
 
 _GROUPS = ("input", "layer")
 
@@ -46,23 +45,6 @@ class AdaptedFit(NamedTuple):
     base: Trained
     penalties: Float[Array, "*R G"]
     errors: Float[Array, "*R S"]
-
-
-@dataclass(frozen=True, repr=False)
-class _Grouped(Value):
-    """Half the sum of squared weights, each times the strength of its group: a tree of strengths like the
-    parameters, in the one field of a tuple.
-    """
-
-    strengths: tuple[Any, ...] = ()
-
-    of_cases: ClassVar[bool] = False
-
-    def penalty(self, params: PyTree, hidden: tuple[Array, ...], w: Array) -> Float[Array, ""]:
-        """The penalty of one network, []."""
-        (strengths,) = self.strengths
-        parts = jax.tree.map(lambda strength, weights: jnp.sum(strength * jnp.square(weights)), strengths, params)
-        return jnp.asarray(sum(jax.tree.leaves(parts)), w.dtype) / 2
 
 
 @dataclass(frozen=True, repr=False)
@@ -237,7 +219,7 @@ class AdaptivePenalties(Wrapper):
     def _with(self, place: Float[Array, " G"], params: PyTree) -> Conjugate:
         """The learner inside with penalties for logarithms [G]."""
         one = jax.tree.map(lambda a: a[0], params)
-        grouped: Any = _Grouped((self._strengths(place, one),))
+        grouped = Grouped((self._strengths(place, one),))
         return replace(self._network, penalty=(*self._network.penalties, grouped))
 
 
