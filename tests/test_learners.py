@@ -12,6 +12,7 @@ from sklearn.linear_model import Ridge
 from jaxgen import Data, assess, learn, resample
 from jaxgen.engine import program
 from jaxgen.learn import linear
+from jaxgen.types import as_learner
 
 NETWORKS = [
     learn.Normalised(
@@ -175,8 +176,12 @@ PLANS = {
 def losses_of_slices(learner, dtype, data, plan, q=0):
     """Losses [R, N] of data set q by a fit to the training cases of each row, repeated as often as they count.
 
-    Rows of at most 26 cases are fitted with places for 26, others with places for 40, to compile twice only.
+    Rows of at most 26 cases are fitted with places for 26, others with places for 40, to compile twice only. Numbers
+    that a learner draws are those of the precision that it asks for.
     """
+    if as_learner(learner).precise and dtype != np.float64:
+        with jax.enable_x64(True):
+            return losses_of_slices(learner, np.dtype("float64"), data, plan, q)
     x, y = data.x.astype(dtype), data.y.astype(dtype)
     rows = [np.repeat(np.arange(40), weights) for weights in plan.train]
     places = 26 if max(map(len, rows)) <= 26 else 40
