@@ -5,8 +5,8 @@ tasks, and what he says of them.
     inputs, five sizes each
     python benchmarks/neal1998.py --real FOLDER     DELVE's own data instead, as far as FOLDER has them: kin-8nm.npz,
     ... with arrays X and y
-    python benchmarks/neal1998.py --mc              the Bayesian methods, with a third of the passes that Neal's had;
-    --passes 60000 is the whole
+    python benchmarks/neal1998.py --mc              the Bayesian methods, with all the passes that Neal's had;
+    --passes 20000 is a third
     python benchmarks/neal1998.py --quick           two of the methods and least squares on two tasks; writes nothing
 
 prints the losses, the times and a table of claims, and writes to benchmarks/results/: neal1998.txt, the losses and
@@ -199,7 +199,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--real", type=Path, metavar="FOLDER")
     parser.add_argument("--mc", action="store_true")
-    parser.add_argument("--passes", type=int, default=20_000)
+    parser.add_argument("--passes", type=int, default=60_000)
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     jax.config.update("jax_enable_compilation_cache", False)  # all compilation counts

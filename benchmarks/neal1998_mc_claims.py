@@ -206,8 +206,9 @@ def _pumadyn(tasks):
             "cases on (ratio below 0.8)",
             0.8,
         )
+        both = _with(tasks, keys, "mlp-mc-3b", "mlp-mc-3")
         yield from better_everywhere(
-            tasks, keys, "mlp-mc-3b", "mlp-mc-3", "pumadyn, 32 inputs: three times as many passes improve mlp-mc-3"
+            tasks, both, "mlp-mc-3b", "mlp-mc-3", "pumadyn, 32 inputs: three times as many passes improve mlp-mc-3"
         )
     keys = _with(tasks, tasks.of("pumadyn"), "mlp-mc-2", "mlp-mc-3")
     if keys:
