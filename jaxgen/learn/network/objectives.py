@@ -323,7 +323,7 @@ class Grouped(Value):
 
     of_cases: ClassVar[bool] = False
 
-    def check(self, data: Data) -> None:
+    def check(self, network: Any) -> None:
         """Nothing to refuse, since no user makes one."""
 
     def penalty(self, params: PyTree, hidden: tuple[Array, ...], w: Array) -> Float[Array, ""]:
