@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from jaxgen import Data, assess, learn, resample
 
@@ -149,9 +151,8 @@ def test_bad_input_is_named(case, own_messages):
 # Rows that share their cases
 
 
-def listed(k, x, y, w):
+def listed(learner, x, y, w):
     """Predictions of the cases for all rows at once, and which rows to trust; predictions for each row by itself."""
-    learner = learn.Neighbours(k)
     keys = jax.random.split(jax.random.key(0), len(w))
     with jax.enable_x64(True):
         _, trusted, together = jax.jit(lambda x, y, w: learner.fit_rows(keys, x, y, w, None))(x, y, w)
@@ -166,7 +167,7 @@ def test_rows_that_share_their_cases_get_the_means_of_each(k, ties):
     random = np.random.default_rng(5)
     x = random.integers(0, 15, (300, 2)).astype(float) if ties else random.normal(size=(300, 2))
     y, w = random.normal(size=(300, 2)), np.concatenate([random.random((5, 300)) < 0.8, random.poisson(1, (5, 300))])
-    together, trusted, each = listed(k, x, y, w.astype(float))
+    together, trusted, each = listed(learn.Neighbours(k), x, y, w.astype(float))
     assert trusted.all()
     np.testing.assert_allclose(together, each, rtol=1e-12, atol=1e-12)  # sums of the same terms in another order
 
@@ -179,25 +180,67 @@ def test_rows_whose_neighbours_are_not_all_listed_are_not_trusted():
     x, y = random.normal(size=(100, 1)), random.normal(size=(100, 1))
     few = np.arange(100) < 10
     w = np.stack([np.ones(100), few, ~few]).astype(float)
-    together, trusted, each = listed(3, x, y, w)
+    together, trusted, each = listed(learn.Neighbours(3), x, y, w)
     assert trusted.tolist() == [True, False, True]
     np.testing.assert_allclose(together[trusted], each[trusted], rtol=1e-12)
-    assert not listed(3, np.repeat(x[:2], 50, axis=0), y, w)[1].any()
+    assert not listed(learn.Neighbours(3), np.repeat(x[:2], 50, axis=0), y, w)[1].any()
     x[0] = 1e9
-    assert listed(3, x, y, 1.0 - np.eye(100)[:2])[1].tolist() == [False, True]
-    together, trusted, each = listed(3, x[:20], y[:20], np.stack([few, few | (np.arange(100) % 2 == 0)])[:, 1:21] * 1.0)
+    assert listed(learn.Neighbours(3), x, y, 1.0 - np.eye(100)[:2])[1].tolist() == [False, True]
+    together, trusted, each = listed(
+        learn.Neighbours(3), x[:20], y[:20], np.stack([few, few | (np.arange(100) % 2 == 0)])[:, 1:21] * 1.0
+    )
     assert trusted.all()
     np.testing.assert_allclose(together, each, rtol=1e-12)
 
 
+@pytest.mark.parametrize("how", ["delve", "standard"])
+@pytest.mark.parametrize("k", [1, 5, 12])
+def test_rows_with_units_of_their_own_get_the_means_of_each(k, how):
+    """Masks and counts, inputs of very different units, and repeated cases, which are equally far away in all units."""
+    random = np.random.default_rng(8)
+    x = random.normal(size=(300, 3)) * [1e-3, 1, 1e4] + [0, 5, 0]
+    x[200:240] = x[:40]
+    y, w = random.normal(size=(300, 2)), np.concatenate([random.random((5, 300)) < 0.8, random.poisson(1, (5, 300))])
+    together, trusted, each = listed(learn.Normalised(learn.Neighbours(k), how=how), x, y, w.astype(float))
+    assert trusted.all()
+    np.testing.assert_allclose(together, each, rtol=1e-12, atol=1e-12)  # sums of the same terms in another order
+
+
+def test_rows_whose_units_differ_too_much_are_not_trusted():
+    """A row that has no case far out in an input takes this input for the largest of all; and lists of all cases."""
+    random = np.random.default_rng(9)
+    x, y = random.normal(size=(400, 2)), random.normal(size=(400, 1))
+    x[:40, 0] *= 1e3
+    w = np.stack([np.arange(400) >= 40, np.ones(400), np.arange(400) % 10 > 0]).astype(float)
+    learner = learn.Normalised(learn.Neighbours(5), how="standard")
+    assert not listed(learner, x, y, w)[1][0]
+    some = np.s_[30:75]  # no more than a list holds
+    together, trusted, each = listed(learner, x[some], y[some], w[:, some])
+    assert trusted.all()
+    np.testing.assert_allclose(together, each, rtol=1e-12, atol=1e-12)
+
+
+def test_normalised_neighbours_are_those_of_scikit_learn():
+    """Their scaler and their neighbours, fitted on each fold."""
+    x, y = X * [1, 100, 0.01] + 3, Y
+    plan = resample.k_fold(jax.random.key(2), 45, folds=5, repeats=4)
+    learner = learn.Normalised(learn.Neighbours(3), how="standard")
+    losses = assess(jax.random.key(0), learner, Data(x, y, tuple("abc")), plan, keep="predictions")
+    for row, train in enumerate(plan.train > 0):
+        model = make_pipeline(StandardScaler(), KNeighborsRegressor(3)).fit(x[train], y[train])
+        np.testing.assert_allclose(losses.predictions[row], model.predict(x), rtol=1e-5, atol=1e-5)  # single precision
+
+
 @pytest.mark.devices
-def test_assessed_rows_are_the_same_with_and_without_a_shared_list(monkeypatch):
+@pytest.mark.parametrize(
+    "learner", [learn.Neighbours(5), learn.Normalised(learn.Neighbours(5))], ids=["plain", "scaled"]
+)
+def test_assessed_rows_are_the_same_with_and_without_a_shared_list(learner, monkeypatch):
     """Rows of 6 and of 90 cases out of 100: the first are not trusted, and fitted by themselves."""
     random = np.random.default_rng(7)
     data = Data(random.normal(size=(100, 2)), random.normal(size=(100, 1)), ("a", "b"))
     train = np.stack([random.permutation(100) < size for size in (90, 90, 60, 90, 70)]).astype(np.uint8)
     plan = resample.from_weights(train, 1 - train)
-    learner = learn.Neighbours(5)
     shared = assess(jax.random.key(0), learner, data, plan, keep="predictions")
     monkeypatch.setattr(learn.Neighbours, "worth_sharing", (9, 0.0))
     alone = assess(jax.random.key(0), learner, data, plan, keep="predictions")

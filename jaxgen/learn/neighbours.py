@@ -154,6 +154,62 @@ class Neighbours(Learner):
         fit = NeighboursFit(unknown, unknown, unknown, jnp.full(rows, k, jnp.int32), unknown)
         return fit, enough & (sizes * _MUCH_SMALLER >= unit), predictions
 
+    def fit_rows_in_units(
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], scales: Float[Array, "R D"]
+    ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
+        """`fit_rows` of cases [n, D], [n, K] and weights [R, n], where every row divides the inputs by its own scales
+        [R, D], as `Normalised` does.
+
+        The lists are made in the largest scale of every input, in which no case is further away than in the units of
+        any row: a case that is not listed is further away than the last one of the list in all of them. A row is to be
+        trusted if its k-th neighbours are nearer than that. Inputs in which the training cases of a row are all alike
+        make all of them further away by the same, in any units, so these need not be its own.
+        """
+        k, n, rows = int(self.k or 1), len(x), len(w)
+        used = (w > 0).T[..., None]
+        low = jnp.min(jnp.where(used, x[:, None], jnp.inf), axis=0)
+        alike = low == jnp.max(jnp.where(used, x[:, None], -jnp.inf), axis=0)
+        largest = jnp.max(jnp.where(alike, 0, scales), axis=0)
+        largest = jnp.where(largest > 0, largest, 1)
+        factors = jnp.where(alike, 1, jnp.square(largest[None] / scales))
+        x = x / largest[None]
+        unit, all_cases, weights = _unit(x), jnp.ones_like(x[:, 0]), w.T
+        rounded = 1 - 4 * x.shape[1] * float(jnp.finfo(x.dtype).eps)
+
+        def listed(block: Float[Array, "b D"]) -> tuple[Float[Array, "b M"], Int[Array, "b M"]]:
+            far, case = lax.top_k(-_distances(x, all_cases, block, unit).T, min(n, 4 * k + 28))
+            return -far, case
+
+        def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b K R"], Float[Array, "b R"]]:
+            """Of cases with lists of neighbours: mean targets, and how far away the k-th is, infinite for none."""
+            cases, case = block
+            weight = weights[case]
+            apart = _sum_over_inputs(
+                lambda d: jnp.square((x[:, d][case] - cases[:, d, None]) / unit)[..., None] * factors[None, None, :, d],
+                x.shape[1],
+                jnp.zeros_like(weight),
+            )
+            apart = jnp.where(weight > 0, apart, jnp.inf)
+            edge = _one_by_one(apart, weight, k, axis=1)
+            counted = _counted(apart, weight, edge, jnp.asarray(k, x.dtype), axis=1)
+            sums = jnp.einsum("bmr,bmk->bkr", counted, y[case], precision="highest")
+            return sums / k, jnp.where(jnp.sum(weight, axis=1) >= k, edge, jnp.inf)
+
+        far, case = _in_blocks(listed, x, _LISTED_AT_A_TIME // n)
+        length = case.shape[1]
+        predictions, edges = _in_blocks(means, (x, case), _AT_A_TIME // (length * rows))
+        last = jnp.where(length < n, rounded * far[:, -1:], jnp.finfo(x.dtype).max)
+        if length < n:
+            # The cases whose lists are most likely too short, as many as a list has: all cases are looked at for them.
+            worst = lax.top_k(jnp.max(edges / last, axis=1), length)[1]
+            every = jnp.broadcast_to(jnp.arange(n)[None], (length, n))
+            again, edges_again = _in_blocks(means, (x[worst], every), _AT_A_TIME // (n * rows))
+            predictions, edges = predictions.at[worst].set(again), edges.at[worst].set(edges_again)
+            last = last.at[worst].set(jnp.finfo(x.dtype).max)
+        unknown = jnp.full(rows, jnp.nan, x.dtype)
+        fit = NeighboursFit(unknown, unknown, unknown, jnp.full(rows, k, jnp.int32), unknown)
+        return fit, jnp.all(edges < last, axis=0), jnp.moveaxis(predictions, 2, 0)
+
     def predict(self, params: NeighboursFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean targets of the neighbours, in the units of y."""
         unit = _unit(params.x)
@@ -181,11 +237,16 @@ class Neighbours(Learner):
             )
 
 
-def _in_blocks(function: Callable[[Float[Array, "b D"]], Any], x: Float[Array, "m D"], most: int) -> Any:
-    """What a function gives for cases [m, D], at most so many [b, D] at a time: arrays [m, ...]."""
-    size = min(len(x), max(_FEWEST_AT_A_TIME, 1 << int(math.log2(max(1, most)))))
-    blocks = jnp.pad(x, ((0, -len(x) % size), (0, 0))).reshape(-1, size, x.shape[1])
-    return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[: len(x)], lax.map(function, blocks))
+def _in_blocks(function: Callable[[Any], Any], cases: Any, most: int) -> Any:
+    """What a function gives for cases, arrays [m, ...], at most so many [b, ...] at a time: arrays [m, ...]."""
+    m = len(jax.tree.leaves(cases)[0])
+    size = min(m, max(_FEWEST_AT_A_TIME, 1 << int(math.log2(max(1, most)))))
+
+    def divided(a):
+        return jnp.pad(a, ((0, -m % size), *[(0, 0)] * (a.ndim - 1))).reshape(-1, size, *a.shape[1:])
+
+    found = lax.map(function, jax.tree.map(divided, cases))
+    return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[:m], found)
 
 
 def _means_of_nearest(
@@ -194,10 +255,20 @@ def _means_of_nearest(
     """Mean targets of the k nearest training cases of each case; `few` is k where it is known to be small."""
     far = _distances(params.x, params.w, cases, unit)
     w, k = params.w[:, None], params.k.astype(far.dtype)
-    edge = (_kth_smallest(far, w, k) if few is None else _one_by_one(far, w, few))[None]
+    edge = _kth_smallest(far, w, k) if few is None else _one_by_one(far, w, few)
+    return jnp.matmul(_counted(far, w, edge, k).T, params.y, precision="highest") / k
+
+
+def _counted(
+    far: Float[Array, "*S"], w: Float[Array, "*W"], edge: Float[Array, "*E"], k: Float[Array, ""], axis: int = 0
+) -> Float[Array, "*S"]:
+    """How often each case counts among the k nearest, along an axis of the distances: those as far away as the k-th
+    have equal shares in the places that nearer ones leave.
+    """
+    edge = jnp.expand_dims(edge, axis)
     inside, at_edge = jnp.where(far < edge, w, 0), jnp.where(far == edge, w, 0)
-    counted = inside + at_edge * ((k - jnp.sum(inside, axis=0)) / jnp.sum(at_edge, axis=0))[None]
-    return jnp.matmul(counted.T, params.y, precision="highest") / k
+    left = k - jnp.sum(inside, axis=axis, keepdims=True)
+    return inside + at_edge * (left / jnp.sum(at_edge, axis=axis, keepdims=True))
 
 
 def _means_of_listed(
@@ -250,15 +321,16 @@ def _distances(
     """
     ours, theirs = (x / unit).T, (cases / unit).T
 
-    def add(d, far):
-        return far + jnp.square(ours[d][:, None] - theirs[d][None])
-
     nothing = jnp.zeros((len(x), len(cases)), x.dtype)
-    if len(ours) <= _FEW_INPUTS:  # written out, which makes one pass of them
-        far = functools.reduce(lambda far, d: add(d, far), range(len(ours)), nothing)
-    else:
-        far = lax.fori_loop(0, len(ours), add, nothing)
+    far = _sum_over_inputs(lambda d: jnp.square(ours[d][:, None] - theirs[d][None]), len(ours), nothing)
     return jnp.where(w[:, None] > 0, far, jnp.inf)
+
+
+def _sum_over_inputs(term: Callable[[Any], Array], inputs: int, nothing: Array) -> Array:
+    """The sum of a term of every input, from zeros of its shape."""
+    if inputs <= _FEW_INPUTS:  # written out, which makes one pass of them
+        return functools.reduce(lambda total, d: total + term(d), range(inputs), nothing)
+    return lax.fori_loop(0, inputs, lambda d, total: total + term(d), nothing)
 
 
 def _kth_smallest(values: Float[Array, "n m"], w: Float[Array, "n 1"], k: Float[Array, ""]) -> Float[Array, " m"]:
@@ -281,14 +353,18 @@ def _kth_smallest(values: Float[Array, "n m"], w: Float[Array, "n 1"], k: Float[
     )
 
 
-def _one_by_one(values: Float[Array, "n m"], w: Float[Array, "n 1"], k: int) -> Float[Array, " m"]:
-    """The same for a small k, in k passes: each goes to the next larger number, until k are reached."""
+def _one_by_one(values: Float[Array, "*S"], w: Float[Array, "*W"], k: int, axis: int = 0) -> Float[Array, "*E"]:
+    """The same for a small k and along any axis, in k passes: each goes to the next larger number, until k are
+    reached.
+    """
 
     def next_larger(_, edge):
-        enough = jnp.sum(jnp.where(values <= edge[None], w, 0), axis=0) >= k
-        return jnp.where(enough, edge, jnp.min(jnp.where(values > edge[None], values, jnp.inf), axis=0))
+        below = jnp.expand_dims(edge, axis)
+        enough = jnp.sum(jnp.where(values <= below, w, 0), axis=axis) >= k
+        return jnp.where(enough, edge, jnp.min(jnp.where(values > below, values, jnp.inf), axis=axis))
 
-    return lax.fori_loop(0, k, next_larger, jnp.full(values.shape[1], -1, values.dtype))
+    nothing = jnp.full(values.shape[:axis] + values.shape[axis + 1 :], -1, values.dtype)
+    return lax.fori_loop(0, k, next_larger, nothing)
 
 
 def _by_leave_one_out(

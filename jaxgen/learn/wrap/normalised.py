@@ -10,6 +10,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, PyTree, Shaped
 
 from jaxgen.learn.linear import LeastSquares
+from jaxgen.learn.neighbours import Neighbours
 from jaxgen.learn.scale import binary_unit
 from jaxgen.learn.wrap.wrapper import Changing, Entered
 from jaxgen.types import Data, Freedom, Key, Learner, Plan
@@ -63,9 +64,18 @@ class Normalised(Changing):
 
     @property
     def shares_rows(self) -> bool:
-        """Whether fits in the units of the data, which rows can share, are the same as in normalised ones."""
+        """Whether fits in the units of the data, which rows can share, are the same as in normalised ones, or the
+        learner inside shares its rows whatever their units are.
+        """
         inside = self.inside
+        if isinstance(inside, Neighbours):
+            return inside.shares_rows
         return isinstance(inside, LeastSquares) and inside.in_any_units
+
+    @property
+    def worth_sharing(self) -> tuple[int, float]:
+        """As of the learner inside, where that shares its rows whatever their units are."""
+        return self.inside.worth_sharing if isinstance(self.inside, Neighbours) else super().worth_sharing
 
     def for_data(self, data: Data) -> Learner:
         """The same with targets that stay unchanged if the data are a classification and `targets` goes by the task."""
@@ -80,14 +90,19 @@ class Normalised(Changing):
         y: Float[Array, "n K"],
         w: Float[Array, "R n"],
         left_out: int | None,
-    ) -> tuple[Standard, Bool[Array, " R"]]:
+    ) -> tuple[Standard, Bool[Array, " R"]] | tuple[Standard, Bool[Array, " R"], Float[Array, "R n K"]]:
         """The fits of R weightings of the same cases at once, and which of them to trust.
 
-        They are made in the units of the data, which all rows share, and then written in the units of each row.
+        Linear models are fitted in the units of the data, which all rows share, and then written in the units of each
+        row. Of neighbours the predictions of the cases come too, which are means of targets in any units.
         """
-        fits, trusted, *_ = self.inside.fit_rows(keys, x, y, w, left_out)
         centres, scales = _OF_ROWS[self.how](jnp.concatenate([x, y], axis=1), w)
         units = jax.vmap(lambda centre, scale: self._kept(centre, scale, x.shape[1]))(centres, scales)
+        inside = self.inside
+        if isinstance(inside, Neighbours):
+            fits, trusted, predictions = inside.fit_rows_in_units(x, y, w, units.x_scale)
+            return units._replace(base=fits), trusted, predictions
+        fits, trusted, *_ = inside.fit_rows(keys, x, y, w, left_out)
         return units._replace(base=jax.vmap(LeastSquares.in_units)(fits, *units[1:])), trusted
 
     def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:
