@@ -20,7 +20,7 @@ _FAR = 16
 _LOST = 1e-3
 """Numbers that rounding changes by more than this share of their spread are refused."""
 
-_CASES = 5000
+_CASES = 1000
 """The most cases that are sorted for a median."""
 
 _EXTREME = {"float32": 2.0**40, "float64": 2.0**400}
@@ -109,13 +109,23 @@ def _change(
     values: Float[np.ndarray, "*Q N D"], shift: bool, scale: bool, dtype: str
 ) -> tuple[Float[np.ndarray, "*Q D"], Float[np.ndarray, "*Q D"]]:
     """What to take from each column, and the power of two to divide it by then; 0 and 1 where it may stay."""
-    centre = _median(values)[..., 0, :]
-    spread = _spread(values)
-    far = shift & (np.abs(centre) > _FAR * spread) & (dtype == "float32")
-    size = np.where(far, spread, np.maximum(np.abs(centre), spread)) if shift else _known(np.abs(values)).max(-2)
+    if shift:
+        centre, spread = _median(values)[..., 0, :], _spread(values)
+        far = (np.abs(centre) > _FAR * spread) & (dtype == "float32")
+        size = np.where(far, spread, np.maximum(np.abs(centre), spread))
+    else:
+        centre, far, size = 0.0, False, _largest(values)
     extreme = scale & (size > 0) & ((size > _EXTREME[dtype]) | (size < 1 / _EXTREME[dtype]))
     exponent = np.where(extreme, np.round(np.log2(np.where(size > 0, size, 1))), 0)
-    return np.where(far, centre, 0.0), np.exp2(exponent)
+    return np.broadcast_to(np.where(far, centre, 0.0), size.shape), np.exp2(exponent)
+
+
+def _largest(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q D"]:
+    """The largest absolute value of each column, of those that are known."""
+    low, high = values.min(-2), values.max(-2)
+    if np.isnan(high).any():
+        return _known(np.abs(values)).max(-2)
+    return np.maximum(-low, high)
 
 
 def _spread(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q D"]:

@@ -128,23 +128,9 @@ class LeastSquares(Learner):
         """The fits of R weightings of the same cases at once, and which of them to trust."""
         with jax.default_matmul_precision("highest"):
             design, scale = self._design(x)
-            basis = _shared_basis(jnp.concatenate([design, self._penalty(scale)]))
-            solve = basis.solver(w, len(x), left_out)
-            unit = binary_unit(jnp.max(jnp.abs(y)))
-
-            def refine(_, state: _Refined) -> _Refined:
-                combined = basis.combined(state.solution)
-                residual = (y[:, :, None] - combined[: len(x)]) * w.T[:, None, :]
-                correction = solve(basis.projected(jnp.concatenate([residual, -combined[len(x) :]])))
-                return _Refined(state.solution + correction, correction)
-
-            # The first round solves, others correct: the last moves a solution that can be trusted by less than the
-            # root of the rounding, so the error that is left is a rounding.
-            nothing = jnp.zeros((basis.columns.shape[1], y.shape[1], len(w)), x.dtype)
-            solution, correction = lax.fori_loop(0, basis.rounds, refine, _Refined(nothing, nothing))
-            size, moved = (jnp.sum(jnp.square(v / unit), axis=(0, 1)) for v in (solution, correction))
-            trusted = (moved <= jnp.finfo(x.dtype).eps * size) & ~basis.deficient
-            coefficients = jnp.einsum("pq,qkr->pkr", basis.transform, solution) / scale[:, None, None]
+            columns = jnp.concatenate([design, self._penalty(scale)])
+            coefficients, trusted = _with_basis(columns, lambda basis: _solved(basis, y, w, left_out))
+            coefficients = coefficients / scale[:, None, None]
         return self._split(jnp.moveaxis(coefficients, -1, 0), jnp.zeros(len(w), bool)), trusted
 
     def predict(self, params: LinearFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
@@ -300,23 +286,46 @@ class _Shared:
         return _downdated(self.columns[:n] if self.inner is None else self.columns[:n] @ self.inner, w, left_out)
 
 
-def _shared_basis(a: Float[Array, "m p"]) -> _Shared:
-    """An orthonormal basis of a [m, p].
+Solution = tuple[Float[Array, "p K R"], Bool[Array, " R"]]
 
-    Where there is much to do and a is not ill-conditioned, it is not written out: products of a and of Cholesky's
-    factor of a' a stand for it, and one round more of refinement corrects what they lose.
+
+def _with_basis(a: Float[Array, "m p"], solve: Callable[[_Shared], Solution]) -> Solution:
+    """What is solved in an orthonormal basis of a [m, p].
+
+    Where there is much to do and a is not ill-conditioned, the basis is not written out: products of a and of
+    Cholesky's factor of a' a stand for it, and one round more of refinement corrects what they lose. The choice is
+    around all that is solved, since a choice between two bases would copy them.
     """
 
-    def carefully() -> tuple[Array, Array, Array, Array]:
+    def carefully() -> Solution:
         basis, triangle, deficient = orthonormal(a)
-        unit = jnp.eye(len(triangle), dtype=a.dtype)
-        return basis, unit, back_substitute(triangle, unit), deficient
+        transform = back_substitute(triangle, jnp.eye(len(triangle), dtype=a.dtype))
+        return solve(_Shared(basis, None, transform, deficient))
 
     if a.size < _MUCH:
-        basis, _, transform, deficient = carefully()
-        return _Shared(basis, None, transform, deficient)
+        return carefully()
     root, ill = inverse_root_if_easy(a.T)
-    return _Shared(*lax.cond(in_any_row(ill), carefully, lambda: (a, root, root, jnp.zeros((), bool))))
+    return lax.cond(in_any_row(ill), carefully, lambda: solve(_Shared(a, root, root, jnp.zeros((), bool))))
+
+
+def _solved(basis: _Shared, y: Float[Array, "n K"], w: Float[Array, "R n"], left_out: int | None) -> Solution:
+    """Coefficients of the scaled columns for R weightings, and which of them to trust."""
+    solve = basis.solver(w, len(y), left_out)
+    unit = binary_unit(jnp.max(jnp.abs(y)))
+
+    def refine(_, state: _Refined) -> _Refined:
+        combined = basis.combined(state.solution)
+        residual = (y[:, :, None] - combined[: len(y)]) * w.T[:, None, :]
+        correction = solve(basis.projected(jnp.concatenate([residual, -combined[len(y) :]])))
+        return _Refined(state.solution + correction, correction)
+
+    # The first round solves, others correct: the last moves a solution that can be trusted by less than the root of the
+    # rounding, so the error that is left is a rounding.
+    nothing = jnp.zeros((basis.columns.shape[1], y.shape[1], len(w)), y.dtype)
+    solution, correction = lax.fori_loop(0, basis.rounds, refine, _Refined(nothing, nothing))
+    size, moved = (jnp.sum(jnp.square(v / unit), axis=(0, 1)) for v in (solution, correction))
+    trusted = (moved <= jnp.finfo(y.dtype).eps * size) & ~basis.deficient
+    return jnp.einsum("pq,qkr->pkr", basis.transform, solution), trusted
 
 
 def _eliminated(basis: _Shared, w: Float[Array, "R n"], n: int, left_out: int | None) -> Solve:

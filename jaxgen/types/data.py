@@ -191,9 +191,11 @@ class Data:
         outputs = self.y.shape[-1]
         targets = self.classes if len(self.classes) == outputs else (self.target,) * outputs
         for symbol, values, names in (("x", self.x, self.names), ("y", self.y, targets)):
-            allowed = np.isnan(values) if symbol == "x" and self.missing else False
-            bad = np.argwhere(~(np.isfinite(values) | allowed))
-            if len(bad):
+            good = np.isfinite(values)
+            if symbol == "x" and self.missing:
+                good |= np.isnan(values)
+            if not good.all():
+                bad = np.argwhere(~good)
                 where = tuple(int(i) for i in bad[0])
                 raise ValueError(
                     f"expected finite numbers, got {values[where]} in {symbol}, column {where[-1]} "
