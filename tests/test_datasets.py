@@ -220,13 +220,14 @@ def test_columns_of_zeros_and_ones_are_classes_where_asked_for():
 
 def test_an_input_that_is_the_target_is_refused():
     """Its error would be rounding, whatever else is among the inputs."""
-    leak = np.column_stack([X, Y])
+    leak, gap = np.column_stack([X, Y]), np.arange(30) > 0
     for call in (
         lambda: datasets.from_arrays(leak, Y),
         lambda: datasets.from_arrays(np.stack([leak, leak]), np.stack([Y, Y])),
         lambda: datasets.from_arrays(leak, leak[:, 2:]),
         lambda: datasets.from_arrays(np.column_stack([X, Y > 0]), Y > 0),
         lambda: datasets.from_frame(houses().assign(cost=houses()["price"]), "price"),
+        lambda: datasets.from_frame(houses().assign(cost=houses()["price"].where(gap)), "price", missing="keep"),
         lambda: datasets.from_frame(houses().assign(color=houses()["colour"]), "colour"),
         lambda: datasets.from_frame(houses().assign(color=pd.Categorical(houses()["colour"])), "colour"),
     ):
