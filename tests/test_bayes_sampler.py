@@ -179,6 +179,36 @@ def test_a_law_stays_as_it_is(blocks, window, kept):
     assert min(p_values(u, v)) > 1e-6
 
 
+@pytest.mark.parametrize("window", [1, 2, 3])
+def test_ends_of_a_trajectory_have_the_law_of_windows(window):
+    """Without a gradient a trajectory goes through whole numbers, from 0 on at a random place of its first window; how
+    often it ends at each follows from their energies by Neal's rule, and each random number is used for one thing.
+    """
+    rounds, energy = 5, lambda q: jnp.float32(0.3) * jnp.square(q + 1)
+    target = Target(energy, lambda q, block: jnp.zeros_like(q), 1)
+    one, uniforms = jnp.float32(1), np.random.default_rng(8).uniform(size=(40_000, 2 * window + 1))
+
+    @jax.jit
+    @jax.vmap
+    def end(uniforms):
+        return trajectory(target, one, one - one, one, energy(one - one), uniforms, rounds, window).position
+
+    law = dict.fromkeys(range(-rounds, rounds + 1), 0.0)
+    for place in range(window):
+        at = np.arange(rounds + 1) - place
+        weights = np.exp(-0.3 * (at + 1.0) ** 2)
+        first, last = weights[:window].sum(), weights[-window:].sum()
+        taken = min(1, last / first)
+        for part, share in ((slice(window), (1 - taken) / first), (slice(rounds + 1 - window, None), taken / last)):
+            for position, weight in zip(at[part].tolist(), weights[part], strict=True):
+                law[position] += share * weight / window
+    ends = np.asarray(end(jnp.asarray(uniforms, jnp.float32)))
+    counts = np.array([np.sum(ends == position) for position in law])
+    expected = len(ends) * np.array(list(law.values()))
+    assert stats.chisquare(counts[expected > 0], expected[expected > 0]).pvalue > 1e-6
+    assert counts.sum() == counts[expected > 0].sum() == len(ends)
+
+
 def test_a_window_whose_place_is_not_drawn_is_noticed():
     """The negative control of the test above."""
     u, v, _ = chains(1, 4, 0.0, 20_000, spoilt=True)
