@@ -66,7 +66,7 @@ TESTS = {
     "stats/metrics": "metrics* of_rows* ratios*",
     "stats/worth": "worth*",
     "store": "store* runs*",
-    "types": "bad_input* assess* resample* store* drawn* doors* labels* rendered* learners*",
+    "types": "bad_input* loss* assess* resample* store* drawn* doors* labels* rendered* learners*",
 }
 """The files of tests most likely to notice a mutant of a room, or of a part of it, without `test_` and `.py`."""
 COMPARED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}

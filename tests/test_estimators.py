@@ -129,6 +129,8 @@ def test_the_seed_decides_what_is_drawn():
         return float(Regressor(Draw(), random_state=state).fit(X, Y).predict(X[:1])[0])
 
     assert drawn(1) == drawn(1) != drawn(2)
+    with jax.enable_x64(True):
+        assert drawn(5) == float(jax.random.normal(jax.random.key(5)))  # the key that `assess` would be given
     assert drawn(np.random.RandomState(3)) == drawn(np.random.RandomState(3))
     assert drawn(None) != drawn(None)
 

@@ -9,6 +9,7 @@ import pytest
 from sklearn.linear_model import RidgeCV
 
 from jaxgen import Data, assess, learn, resample
+from jaxgen.learn.shrinkage import Centred, Shrinkage
 
 PENALTIES = (0.01, 0.1, 1.0, 3.0, 10.0, 100.0)
 KEY = jax.random.key(0)
@@ -46,6 +47,32 @@ def test_penalty_and_coefficients_are_those_of_scikit_learn(n, d, k, noise, inte
     np.testing.assert_allclose(got.error, k * min(losses), rtol=1e-9)
     np.testing.assert_allclose(got.weights.T, np.reshape(want.coef_, (k, d)), rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(got.intercept, np.broadcast_to(want.intercept_, k), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("least", [1.0, 3e-3, 1e-5, 0.0])
+def test_inputs_of_any_condition_are_decomposed(least):
+    """Easy inputs by the eigenvectors of x' x, others with care, among them copies of a column; penalties so small that
+    the weakest direction shows, against NumPy's least squares with the ridge as further rows.
+    """
+    random = np.random.default_rng(4)
+    x = random.normal(size=(60, 5))
+    x[:, 4] = x[:, 0] + least * x[:, 4]
+    y = x @ np.ones((5, 1)) + random.normal(size=(60, 1))
+    with jax.enable_x64(True):
+        cases = Centred.of(*map(jnp.asarray, (x, y, np.ones(60))), False)
+        shrinkage = jax.jit(Shrinkage.of)(cases)
+        for ridge in (1e-4, 1.0):
+            weights, _ = shrinkage.coefficients(jnp.asarray(ridge))
+            rows = np.vstack([x, np.sqrt(ridge) * np.eye(5)])
+            want = np.linalg.lstsq(rows, np.vstack([y, np.zeros((5, 1))]), rcond=None)[0]
+            # rounding, times the square of the condition number, 1e3, where the inputs are easy
+            np.testing.assert_allclose(weights, want, rtol=0, atol=1e-9)
+            hat = x @ np.linalg.solve(x.T @ x + ridge * np.eye(5), x.T)
+            left_out = np.mean(((y[:, 0] - hat @ y[:, 0]) / (1 - np.diag(hat))) ** 2)
+            for count in (2, 200):  # all at once, and one by one
+                errors = shrinkage.errors("leave_one_out", jnp.full(count, ridge))
+                np.testing.assert_allclose(errors, left_out, rtol=1e-8)
+    assert bool(shrinkage.deficient) == (least == 0)
 
 
 def test_different_noise_takes_different_penalties():

@@ -20,7 +20,7 @@ import pytest
 from jaxgen import Data, assess, learn, loss, resample, simulate, store
 from jaxgen.cli.parser import main
 from jaxgen.engine import assessment, executors, parts, progress, run
-from jaxgen.store.parts import divided
+from jaxgen.store.parts import Part, divided
 
 KEY = jax.random.key(7)
 NET = learn.Descent(learn.MLP((3,)), steps=20)
@@ -302,6 +302,11 @@ def flipped(content):
     """One bit of the numbers is another."""
     middle = len(content) // 2
     return content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
+
+
+def test_a_part_says_which_trainings_it_holds():
+    assert str(Part(3, 2, 3, 0, 10)) == "part 3 (rows 0 to 9 of data set 2)"
+    assert str(Part(4, 1, 3, 5, 10)) == "part 4 (rows 5 to 9 of data sets 1 to 2)"
 
 
 @pytest.mark.parametrize("damage", DAMAGE)

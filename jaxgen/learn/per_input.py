@@ -107,7 +107,7 @@ class RidgePerInput(Learner):
     def _fit(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> RidgePerInputFit:
         problem = _Problem.of(Centred.of(x, y, w, self.intercept))
         shrinkage, penalties = Shrinkage.of(problem.cases), jnp.asarray(self.penalties, x.dtype)
-        common = penalties[jnp.argmin(lax.map(lambda ridge: shrinkage.error(self.by, ridge), penalties))]
+        common = penalties[jnp.argmin(shrinkage.errors(self.by, penalties))]
         start = jnp.clip(jnp.log(common / jnp.square(problem.scale)), -WIDEST, WIDEST)
 
         def log_error(place):

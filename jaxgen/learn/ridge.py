@@ -5,7 +5,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Float
 
 from jaxgen.learn.shrinkage import Centred, Shrinkage
@@ -81,7 +80,7 @@ class Ridge(Learner):
     def _fit(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> RidgeFit:
         shrinkage = Shrinkage.of(Centred.of(x, y, w, self.intercept))
         penalties = jnp.asarray(self.penalties, x.dtype)
-        errors = lax.map(lambda ridge: shrinkage.error("leave_one_out", ridge), penalties)
+        errors = shrinkage.errors("leave_one_out", penalties)
         best = jnp.argmin(errors)
         return RidgeFit(*shrinkage.coefficients(penalties[best]), penalties[best], errors[best])
 

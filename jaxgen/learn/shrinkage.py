@@ -2,10 +2,21 @@
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from jaxgen.learn.bases import orthonormal
+from jaxgen.learn.batched import in_any_row
+
+_EASY = 1e-6
+"""Eigenvalues of x' x above this share of the largest are taken as squares of singular values: roundings then change
+the least of them, and its vectors, by less than a billionth.
+"""
+
+_WIDE = 4
+"""Residuals for several penalties at a time may take this many times the memory of the inputs."""
 
 
 class Centred(NamedTuple):
@@ -85,10 +96,30 @@ class Shrinkage(NamedTuple):
 
     @classmethod
     def of(cls, cases: Centred) -> "Shrinkage":
-        """Of a training set."""
-        basis, triangle, deficient = orthonormal(cases.x)
-        inner, values, right = jnp.linalg.svd(triangle)
-        return cls(cases, basis @ inner, values, right, deficient)
+        """Of a training set: from the eigenvectors of x' x, which takes a third of the time or less, unless x is
+        ill-conditioned.
+        """
+        x = cases.x
+
+        def carefully() -> tuple[Array, Array, Array, Array]:
+            basis, triangle, deficient = orthonormal(x)
+            inner, values, right = jnp.linalg.svd(triangle)
+            return basis @ inner, values, right, deficient
+
+        if x.shape[1] >= len(x):
+            return cls(cases, *carefully())
+        gram = x.T @ x
+        finite = jnp.all(jnp.isfinite(gram))
+        squares, vectors = jnp.linalg.eigh(jnp.where(finite, gram, jnp.eye(len(gram))), symmetrize_input=False)
+        ill = ~finite | ~(squares[0] > _EASY * squares[-1])
+
+        def quickly() -> tuple[Array, Array, Array, Array]:
+            right = vectors[:, ::-1]
+            left = x @ right
+            values = jnp.sqrt(jnp.sum(jnp.square(left), axis=0))
+            return left / values[None], values, right.T, jnp.zeros((), bool)
+
+        return cls(cases, *lax.cond(in_any_row(ill), carefully, quickly))
 
     def coefficients(self, ridge: Float[Array, ""]) -> tuple[Float[Array, "D K"], Float[Array, " K"]]:
         """Weights [D, K] and intercept [K] for one penalty, [], those of least norm for none."""
@@ -100,6 +131,15 @@ class Shrinkage(NamedTuple):
         kept = (self.values * self._inverse(ridge))[:, None]
         residual = self.cases.y - self.left @ (kept * (self.left.T @ self.cases.y))
         return ERRORS[by](self.cases, residual, (jnp.square(self.left) @ kept)[:, 0])
+
+    def errors(self, by: str, ridges: Float[Array, " S"]) -> Float[Array, " S"]:
+        """The error for each of several penalties, [S]."""
+
+        def error(ridge: Float[Array, ""]) -> Float[Array, ""]:
+            return self.error(by, ridge)
+
+        together = len(ridges) * self.cases.y.shape[1] <= _WIDE * max(_WIDE, len(self.values))
+        return jax.vmap(error)(ridges) if together else lax.map(error, ridges)
 
     def _inverse(self, ridge: Float[Array, ""]) -> Float[Array, " p"]:
         """s / (s^2 + ridge); without a ridge 0 for the singular values that are rounding."""

@@ -323,7 +323,7 @@ class Tuned(Wrapper):
             first: Any = self.candidates[0]
             shrinkage = Shrinkage.of(Centred.of(x, y, w, first.intercept))
             ridges = jnp.asarray([each.ridge for each in self.candidates], x.dtype)
-            criteria = jax.vmap(lambda ridge: shrinkage.error(str(self.by), ridge))(ridges)
+            criteria = shrinkage.errors(str(self.by), ridges)
             failed = shrinkage.deficient & (ridges == 0) & (not first.minimum_norm)
         criteria = jnp.where(jnp.isfinite(criteria) & ~failed, criteria, jnp.inf)
         return _Judged(criteria, jnp.full_like(criteria, jnp.nan), jnp.ones((), x.dtype))
