@@ -140,7 +140,8 @@ def work(quick):
             parts += [(kind, setting, n, many) for kind, many in zip(("intervals", "tests"), sets, strict=True) if many]
     # Few cases and few networks first, so that a run that is stopped has every learner.
     parts = sorted(parts, key=lambda part: (part[2] > 100) * (1 + part[1].networks))
-    return [part[:3] + (20,) for part in parts if part[1].name in ("least squares", "ridge")][:4] if quick else parts
+    linear = ("least squares", "ridge")
+    return [(kind, each, n, 20) for kind, each, n, _ in parts if n == 64 and each.name in linear] if quick else parts
 
 
 def computed(kind, setting, n, sets):
