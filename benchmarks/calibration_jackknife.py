@@ -34,8 +34,8 @@ SETS = {
     "ridge": TESTED,
     "heavy tails": {n: (sets, 0) for n, (sets, _) in TESTED.items()},
     "diabetes": {n: (sets, 0) for n, (sets, _) in TESTED.items()},
-    "network": {64: (500, 500), 100: (500, 500), 300: (300, 300), 500: (200, 200)},
-    "stopped early": {64: (200, 200), 100: (200, 200), 300: (60, 100), 500: (40, 0)},
+    "network": {64: (300, 500), 100: (300, 500), 300: (200, 300), 500: (150, 200)},
+    "stopped early": {64: (100, 200), 100: (100, 200), 300: (50, 100), 500: (30, 0)},
 }
 """Data sets of each learner and size, for intervals and for tests; tests of networks have half as many splits."""
 GATES = {"covers R": 0.94, "covers ER": 0.94, "size": 0.065}

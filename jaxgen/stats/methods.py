@@ -382,7 +382,7 @@ def jackknife(losses: Losses, target: str) -> Estimate:
         trained, left_out = np.maximum(found.trained, 0), plan.test_sizes.mean(-1) / plan.n
         # Rows differ by their splits too: as n1 of n cases drawn without replacement, each with its effect on R.
         starts = np.maximum(found.models - left_out * (1 - left_out) * trained, 0)
-        variance = np.maximum(variance, found.tested + trained) + starts
+        variance = np.maximum(variance, found.tested + trained + starts)
     # Of n independent D_i with this kurtosis their sum of squares has the variance (kurtosis - 1) / n, relatively; what
     # is left without noise is less, and has the same variance.
     left, least = _ratio(np.asarray(variance), found.jackknife), min(LEAST_DF, plan.n - 1)

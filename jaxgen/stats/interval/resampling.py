@@ -256,10 +256,10 @@ def jackknife_after_leave_out(
     V = (n-1)/n sum_i (T_(-i) - mean)^2 (Efron & Stein 1981, "The jackknife estimate of variance") counts test cases
     and training sets, and is not too small in expectation: it counts the second-order part of T twice. The Monte Carlo
     noise in it, seen from how much the rows that test the same case differ, is taken away, up to nine tenths of V.
-    The interval of ER has the variance V. That of R has the greater of V and V_test + V_train, and V_start: V_test is
-    the variance of test cases alone (Bayle et al. 2020), and V_train = sum e_i^2, with e_i the part of T_(-i) that
-    comes from training without case i, the first-order part of var(R - ER). They are added where a case that is hard
-    to predict is good to train on, as for a strong ridge: these then cancel in T, but not in T - R. V_start is the
+    The interval of ER has the variance V. That of R has the greater of V and V_test + V_train + V_start: V_test is the
+    variance of test cases alone (Bayle et al. 2020), and V_train = sum e_i^2, with e_i the part of T_(-i) that comes
+    from training without case i, the first-order part of var(R - ER). They are added where a case that is hard to
+    predict is good to train on, as for a strong ridge: these then cancel in T, but not in T - R. V_start is the
     variance of R over random starts, which T averages out: that between the models of different rows, seen from pairs
     of cases that some rows test together, less n2 n1 / n^2 V_train for their splits. It is about 0 for a learner that
     draws nothing.
