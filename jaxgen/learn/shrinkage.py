@@ -10,9 +10,9 @@ from jaxtyping import Array, Bool, Float
 from jaxgen.learn.bases import orthonormal
 from jaxgen.learn.batched import in_any_row
 
-_EASY = 1e-6
-"""Eigenvalues of x' x above this share of the largest are taken as squares of singular values: roundings then change
-the least of them, and its vectors, by less than a billionth.
+_LOST = 2e-10
+"""Eigenvalues of x' x are taken as squares of singular values if a rounding of the largest is less than this share of
+the least: in double precision up to a condition number of 1000, in single precision never.
 """
 
 _WIDE = 4
@@ -111,7 +111,7 @@ class Shrinkage(NamedTuple):
         gram = x.T @ x
         finite = jnp.all(jnp.isfinite(gram))
         squares, vectors = jnp.linalg.eigh(jnp.where(finite, gram, jnp.eye(len(gram))), symmetrize_input=False)
-        ill = ~finite | ~(squares[0] > _EASY * squares[-1])
+        ill = ~finite | ~(squares[0] * _LOST > float(jnp.finfo(x.dtype).eps) * squares[-1])
 
         def quickly() -> tuple[Array, Array, Array, Array]:
             right = vectors[:, ::-1]
