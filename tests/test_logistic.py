@@ -523,7 +523,7 @@ def test_rows_that_start_together_end_where_each_ends_alone(ridge, dtype, monkey
     keys = jax.random.split(jax.random.key(0), 5)
     fits, trusted = jax.jit(lambda x, y, w: learner.fit_rows(keys, x, y, w, None))(x, y, w)
     assert trusted.all() == (ridge > 1e-6)
-    got = jax.vmap(learner.predict, in_axes=(0, None))(fits, x)[trusted]
+    got = jax.vmap(learner.predict, in_axes=(0, None))(fits, jnp.asarray(x))[trusted]
     want = [train(learner, x, y, row, x)[1] for row in w[trusted]]
     np.testing.assert_allclose(got, np.reshape(want, got.shape), rtol=0, atol=EXACT[dtype])
 
