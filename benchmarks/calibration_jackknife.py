@@ -245,10 +245,10 @@ def figure(found, tests):
     axes[2].axvline(GATES["size"], color="0.6", linewidth=1, linestyle=":", zorder=0)
     axes[2].set(xlabel="size at 5%", ylabel="power", xlim=(0, None), ylim=(0, 1.02))
     for learner, marker in markers.items():
-        axes[0].plot([], [], marker, color="0.4", label=learner, linestyle="none")
+        axes[1].plot([], [], marker, color="0.4", label=learner, linestyle="none")
     for panel in axes:
         panel.spines[["top", "right"]].set_visible(False)
-    axes[0].legend(frameon=False, fontsize=8, loc="lower left")
+    axes[1].legend(frameon=False, fontsize=8, loc="lower left")
     axes[2].legend(frameon=False, fontsize=8, loc="lower right")
     return drawing
 

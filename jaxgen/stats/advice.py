@@ -65,8 +65,8 @@ SIZES = {
     "disjoint_t": ".05",
     "quasi_f": ".05",
 }
-"""The largest size of a test at 5 % that was measured, over all learners, sizes and plans that `compare.recommend`
-takes it for, of equally good learners; see `docs/which_interval_which_test.md`.
+"""The largest size of a test at 5 % that was measured on 200 data sets or more, over all learners, sizes and plans that
+`compare.recommend` takes it for, of equally good learners; see `docs/which_interval_which_test.md`.
 """
 
 
