@@ -59,14 +59,14 @@ SIZES = {
     "corrected_k_fold_t": ".12",
     "corrected_score": ".05",
     "nested_cross_validation": ".10",
-    "jackknife_after_leave_out": ".06",
+    "jackknife_after_leave_out": ".10",
     "conservative_z": ".09",
     "cv_clt": ".08",
     "disjoint_t": ".05",
     "quasi_f": ".05",
 }
-"""The largest size of a test at 5 % that was measured on 200 data sets or more, over all learners, sizes and plans that
-`compare.recommend` takes it for, of equally good learners; see `docs/which_interval_which_test.md`.
+"""The largest size of a test at 5 % that was measured, over all learners, sizes and plans that `compare.recommend`
+takes it for, of equally good learners, few data sets of one setting included; see `docs/which_interval_which_test.md`.
 """
 
 
