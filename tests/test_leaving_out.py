@@ -14,7 +14,7 @@ from scripts import quick
 
 from jaxgen import Data, assess, learn, resample
 from jaxgen.stats import compare, interval
-from jaxgen.stats.leaving_out import influences
+from jaxgen.stats.leaving_out import between_models, influences
 
 KEY = jax.random.key(0)
 EXACT = {"rtol": 1e-10}
@@ -147,7 +147,7 @@ def test_variances_of_the_targets():
     assert mean.parts["noise"] == pytest.approx(found.noise / found.jackknife)
     assert mean.parts["instability"] == pytest.approx(v / found.tested - 1)
     risk = interval.jackknife_after_leave_out(losses)
-    starts = max(found.models - 0.2 * 0.8 * max(found.trained, 0), 0)
+    starts = max(between_models(losses) - 0.2 * 0.8 * max(found.trained, 0), 0)
     assert risk.standard_error**2 == pytest.approx(max(v, found.tested + max(found.trained, 0) + starts))
 
 
@@ -163,10 +163,10 @@ def test_models_of_different_rows_vary_as_their_starts_do():
         if both.sum() > 1:
             covariances.append(np.cov(losses.values[both][:, [i, j]].T)[0, 1])
             free.append(both.sum() - 1)
-    assert influences(losses).models == pytest.approx(np.average(covariances, weights=free), rel=1e-10)
+    assert between_models(losses) == pytest.approx(np.average(covariances, weights=free), rel=1e-10)
     y, plan = random.normal(0.5, 1, size=30), resample.leave_out(KEY, 30, 0.2, 2000)
     a = random.normal(0, 0.3, size=(50, 2000, 1))
-    found = influences(made(np.square(y - a), plan)).models
+    found = between_models(made(np.square(y - a), plan))
     expected = np.var(a**2 - 2 * a * y.mean(), axis=1).mean()
     # two different cases lie on opposite sides of their mean a little more often than on one
     assert found.mean() == pytest.approx(expected - 4 * 0.3**2 * np.var(y) / 29, abs=4 * found.std() / np.sqrt(50))
@@ -180,7 +180,7 @@ def test_a_learner_that_draws_has_a_wider_interval_of_r():
     losses = of_regression(*problem(40, 4), plan)
     risks = np.random.default_rng(7).normal(0, 0.4, size=(plan.resamples, 1))
     drawn = made(losses.values + risks, plan)
-    without, starts = (influences(each).models for each in (losses, drawn))
+    without, starts = (between_models(each) for each in (losses, drawn))
     assert starts - without == pytest.approx(0.16, rel=0.15)  # and Monte Carlo noise
     of = {
         (name, target): interval.jackknife_after_leave_out(each, scale="identity", target=target).standard_error

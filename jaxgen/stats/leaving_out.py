@@ -7,6 +7,7 @@ same size. Of all splits into n1 and n2 cases that is exact, whatever the learne
 """
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -34,9 +35,6 @@ class Influences(NamedTuple):
       tested: what test cases would give alone, the all-pairs variance of Bayle et al. 2020 with divisor n - 1.
       trained: sum_i e_i^2 less its noise, where e_i is what case i does to the loss of others as it is not trained on:
         to first order the variance of the risk R over training sets. By chance it may be negative.
-      models: how much the risks of models vary that were trained on the same data set, with other splits and other
-        random starts: the mean covariance of the losses of two cases over the rows that test both. By chance it may be
-        negative; 0 where no two rows share two test cases.
       kurtosis: of the D_i, n sum D_i^4 / (sum D_i^2)^2; 3 where there is no spread.
       drawn: the Monte Carlo variance of T itself.
     """
@@ -46,7 +44,6 @@ class Influences(NamedTuple):
     noise: Float[np.ndarray, "*Q"]
     tested: Float[np.ndarray, "*Q"]
     trained: Float[np.ndarray, "*Q"]
-    models: Float[np.ndarray, "*Q"]
     kurtosis: Float[np.ndarray, "*Q"]
     drawn: Float[np.ndarray, "*Q"]
 
@@ -58,14 +55,31 @@ def influences(losses: Losses) -> Influences:
       ValueError: a row with a single test case, a case that fewer than two rows test, only means of rows, or failed
         rows.
     """
+    _require_enough(losses.plan)
+    sets, share = every_case(losses).shape[:-2], _not_drawn(losses.plan)
+    found = [_of_one(values, test, share) for values, test in _data_sets(losses)]
+    return Influences(*(np.reshape(numbers, sets) for numbers in zip(*found, strict=True)))
+
+
+def between_models(losses: Losses) -> Float[np.ndarray, "*Q"]:
+    """How much the risks of models vary that were trained on the same data set, with other splits and other random
+    starts: the mean covariance of the losses of two cases over the rows that test both, from losses [*Q, R, N]; [*Q].
+
+    Taken about the means over these rows, what the absence of each case does to the loss of the other is no covariance.
+    Of more than a thousand cases every so many are looked at. By chance the covariance may be negative; it is 0 where
+    no two rows share two test cases.
+    """
+    found = [_covariance(values, test) for values, test in _data_sets(losses)]
+    return np.reshape(found, every_case(losses).shape[:-2])
+
+
+def _data_sets(losses: Losses) -> Iterator[tuple[Float[np.ndarray, "R N"], Bool[np.ndarray, "R N"]]]:
+    """The losses of each data set, and which cases its rows test."""
     values, plan = every_case(losses), losses.plan
-    _require_enough(plan)
-    sets, share = values.shape[:-2], _not_drawn(plan)
     every = values.reshape(-1, *values.shape[-2:])
     tests = plan.test.reshape(-1, *plan.test.shape[-2:])
     tests = np.broadcast_to(tests, (len(every), *tests.shape[1:]))
-    found = [_of_one(one, test > 0, share) for one, test in zip(every, tests, strict=True)]
-    return Influences(*(np.reshape(numbers, sets) for numbers in zip(*found, strict=True)))
+    return ((one, test > 0) for one, test in zip(every, tests, strict=True))
 
 
 def _of_one(values: Float[np.ndarray, "R N"], test: Bool[np.ndarray, "R N"], share: float) -> tuple[float, ...]:
@@ -80,8 +94,8 @@ def _of_one(values: Float[np.ndarray, "R N"], test: Bool[np.ndarray, "R N"], sha
     total = np.sum(values, axis=0, where=test)
     low, high = (of(values, where=test, initial=end) for of, end in ((np.min, np.inf), (np.max, -np.inf)))
     if low == high:
-        return float(low), 0.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.0
-    of_case, of_row, pairs = total / times, np.empty(r), _Pairs.of(n)
+        return float(low), 0.0, 0.0, 0.0, 0.0, 3.0, 0.0
+    of_case, of_row = total / times, np.empty(r)
     # Of every case, over the rows that test it: sums and sums of squares of what the row says of the others, alone and
     # less the loss of the case itself. Some rows at a time, to bound memory.
     others, others_squared, both, both_squared = np.zeros((4, n))
@@ -90,7 +104,6 @@ def _of_one(values: Float[np.ndarray, "R N"], test: Bool[np.ndarray, "R N"], sha
         row, case = np.nonzero(test[rows])
         own = values[rows][row, case] - of_case[case]
         of_row[rows] = np.bincount(row, own)
-        pairs.add(np.where(test[rows], values[rows] - of_case, 0), test[rows])
         rest = (of_row[rows][row] - own) / (size[rows][row] - 1)
         less = rest - own / (n - 1)
         for into, what in ((others, rest), (others_squared, rest**2), (both, less), (both_squared, less**2)):
@@ -111,41 +124,30 @@ def _of_one(values: Float[np.ndarray, "R N"], test: Bool[np.ndarray, "R N"], sha
         float((n - 1) / n * noise),
         float(of_case.var() / (n - 1)),
         float(np.sum(np.square(lost - lost.mean())) - noise_of_others),
-        pairs.covariance(),
         float(n * np.sum(change**4) / squares**2) if squares > 0 else 3.0,
         float(share * np.var(of_row / size, ddof=1) / r),
     )
 
 
-class _Pairs(NamedTuple):
-    """Sums over rows that test two cases both, some cases with each other [m, m]: of the products of their losses, of
-    the losses of the first, and of how many such rows there are. They are taken about the means over these rows, so
-    that what the absence of each does to the loss of the other is no covariance.
-    """
-
-    some: slice
-    products: Float[np.ndarray, "m m"]
-    losses: Float[np.ndarray, "m m"]
-    rows: Float[np.ndarray, "m m"]
-
-    @classmethod
-    def of(cls, n: int) -> "_Pairs":
-        """Of n cases, before any row."""
-        some = slice(None, None, math.ceil(n / _PAIRED))
-        return cls(some, *np.zeros((3, *[len(range(n)[some])] * 2)))
-
-    def add(self, losses: Float[np.ndarray, "r n"], test: Bool[np.ndarray, "r n"]) -> None:
-        """Adds rows; losses are 0 where they do not test a case."""
-        losses, tested = losses[:, self.some], test[:, self.some].astype(losses.dtype)
-        for into, a, b in ((self.products, losses, losses), (self.losses, losses, tested), (self.rows, tested, tested)):
-            into += a.T @ b
-
-    def covariance(self) -> float:
-        """The mean covariance over all pairs, each with its degrees of freedom."""
-        about = self.products - self.losses * self.losses.T / np.maximum(self.rows, 1)
-        free = np.maximum(self.rows - 1, 0)
-        free_of_pairs = free.sum() - np.trace(free)
-        return float((about.sum() - np.trace(about)) / free_of_pairs) if free_of_pairs else 0.0
+def _covariance(values: Float[np.ndarray, "R N"], test: Bool[np.ndarray, "R N"]) -> float:
+    """The mean covariance of pairs of cases of one data set, each pair with its degrees of freedom."""
+    some = slice(None, None, math.ceil(values.shape[1] / _PAIRED))
+    values, test = values[:, some], test[:, some]
+    r, m = test.shape
+    # Losses about the mean of their case, which loses no digits; of every pair sums over the rows that test both.
+    of_case = np.sum(values, axis=0, where=test) / test.sum(0)
+    products, sums, rows = np.zeros((3, m, m))
+    for start in range(0, r, step := max(1, _ENTRIES // m)):
+        tested = test[start : start + step]
+        own, both = np.where(tested, values[start : start + step] - of_case, 0), tested.astype(np.float64)
+        products += own.T @ own
+        sums += own.T @ both
+        rows += both.T @ both
+    covariances = products - sums * sums.T / np.maximum(rows, 1)
+    free = np.maximum(rows - 1, 0)
+    apart = ~np.eye(m, dtype=bool)
+    total = free[apart].sum()
+    return float(covariances[apart].sum() / total) if total else 0.0
 
 
 def _not_drawn(plan: Plan) -> float:

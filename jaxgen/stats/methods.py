@@ -24,7 +24,7 @@ from jaxgen.stats.design import (
     unlike_random,
     without_repeats,
 )
-from jaxgen.stats.leaving_out import influences
+from jaxgen.stats.leaving_out import between_models, influences
 from jaxgen.stats.rows import cases_of_row, every_case, tested, within
 from jaxgen.stats.spread import Spread, all_pairs, independent, joined
 from jaxgen.stats.statistic import OfRows
@@ -381,7 +381,7 @@ def jackknife(losses: Losses, target: str) -> Estimate:
     if target == "R":
         trained, left_out = np.maximum(found.trained, 0), plan.test_sizes.mean(-1) / plan.n
         # Rows differ by their splits too: as n1 of n cases drawn without replacement, each with its effect on R.
-        starts = np.maximum(found.models - left_out * (1 - left_out) * trained, 0)
+        starts = np.maximum(between_models(losses) - left_out * (1 - left_out) * trained, 0)
         variance = np.maximum(variance, found.tested + trained + starts)
     # Of n independent D_i with this kurtosis their sum of squares has the variance (kurtosis - 1) / n, relatively; what
     # is left without noise is less, and has the same variance.
