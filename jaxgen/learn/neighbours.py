@@ -150,9 +150,7 @@ class Neighbours(Learner):
         nearest = _Nearest(-far, case, y[case])
         predictions, enough = _means_of_listed(nearest, w, k, len(x))
         sizes = jax.vmap(lambda row: _unit(jnp.where(row[:, None] > 0, x, 0)))(w)
-        unknown = jnp.full(rows, jnp.nan, x.dtype)
-        fit = NeighboursFit(unknown, unknown, unknown, jnp.full(rows, k, jnp.int32), unknown)
-        return fit, enough & (sizes * _MUCH_SMALLER >= unit), predictions
+        return _without_cases(k, rows, x.dtype), enough & (sizes * _MUCH_SMALLER >= unit), predictions
 
     def fit_rows_in_units(
         self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], scales: Float[Array, "R D"]
@@ -162,8 +160,8 @@ class Neighbours(Learner):
 
         The lists are made in the largest scale of every input, in which no case is further away than in the units of
         any row: a case that is not listed is further away than the last one of the list in all of them. A row is to be
-        trusted if its k-th neighbours are nearer than that. Inputs in which the training cases of a row are all alike
-        make all of them further away by the same, in any units, so these need not be its own.
+        trusted if its k-th neighbours are nearer than that. The unit of an input in which the training cases of a row
+        are all alike does not matter to it, since such an input makes all of them further away by the same.
         """
         k, n, rows = int(self.k or 1), len(x), len(w)
         used = (w > 0).T[..., None]
@@ -206,9 +204,7 @@ class Neighbours(Learner):
             again, edges_again = _in_blocks(means, (x[worst], every), _AT_A_TIME // (n * rows))
             predictions, edges = predictions.at[worst].set(again), edges.at[worst].set(edges_again)
             last = last.at[worst].set(jnp.finfo(x.dtype).max)
-        unknown = jnp.full(rows, jnp.nan, x.dtype)
-        fit = NeighboursFit(unknown, unknown, unknown, jnp.full(rows, k, jnp.int32), unknown)
-        return fit, jnp.all(edges < last, axis=0), jnp.moveaxis(predictions, 2, 0)
+        return _without_cases(k, rows, x.dtype), jnp.all(edges < last, axis=0), jnp.moveaxis(predictions, 2, 0)
 
     def predict(self, params: NeighboursFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean targets of the neighbours, in the units of y."""
@@ -235,6 +231,12 @@ class Neighbours(Learner):
                 f"expected at least {least} training cases for {self}, got {fewest} in {plan.scheme}; "
                 "train on more cases"
             )
+
+
+def _without_cases(k: int, rows: int, dtype: Any) -> NeighboursFit:
+    """Parameters of rows whose predictions are known already: how many neighbours are asked, and no cases."""
+    unknown = jnp.full(rows, jnp.nan, dtype)
+    return NeighboursFit(unknown, unknown, unknown, jnp.full(rows, k, jnp.int32), unknown)
 
 
 def _in_blocks(function: Callable[[Any], Any], cases: Any, most: int) -> Any:

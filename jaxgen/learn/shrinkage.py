@@ -96,7 +96,7 @@ class Shrinkage(NamedTuple):
 
     @classmethod
     def of(cls, cases: Centred) -> "Shrinkage":
-        """Of a training set: from the eigenvectors of x' x, which takes a third of the time or less, unless x is
+        """Of a training set: from the eigenvectors of x' x, which takes half of the time or less, unless x is
         ill-conditioned.
         """
         x = cases.x
