@@ -29,7 +29,7 @@ def double(function, *arrays):
     ("by", "base", "y"),
     [
         ("input", NET, Y),
-        pytest.param("layer", Conjugate(MLP((1,), init=0.5, skip=True), steps=600), Y, marks=pytest.mark.slow),
+        ("layer", Conjugate(MLP((1,), init=0.5, skip=True), steps=600), Y),
         pytest.param(
             "layer",
             Conjugate(MLP((2,), init=0.5), steps=400, objective="binary_cross_entropy"),

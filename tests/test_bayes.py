@@ -225,7 +225,6 @@ def test_classes_are_predicted_by_probabilities():
     assert (losses.g < 0.6).all()  # chance is 0.69
 
 
-@pytest.mark.slow
 def test_two_classes_in_one_column():
     x, y = some(60)
     single = jg.Data(x, (y > 0).astype(float), ("a", "b"), "c", "classification", ("high",))

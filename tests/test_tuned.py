@@ -79,7 +79,7 @@ SEARCHES = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == "normalised" else pytest.mark.slow) for name in SEARCHES]
+    "name", [pytest.param(name, marks=[] if name == "neighbours" else pytest.mark.slow) for name in SEARCHES]
 )
 def test_choice_and_predictions_are_those_of_scikit_learns_grid_search(name):
     """On the same folds of equal size. Ways with shared work, one program, and one by one are all among them; the
@@ -217,7 +217,7 @@ ALONG = [
     (LeastSquares(), "ridge", (0.0, 2.0, 30.0)),
     (LeastSquares(intercept=False), "ridge", (2.0, 0.5)),
     (Normalised(LeastSquares()), "base.ridge", (0.0, 2.0)),
-    pytest.param(Normalised(NET), "base.steps", (20, 3, 7), marks=pytest.mark.slow),
+    (Normalised(NET), "base.steps", (20, 3, 7)),
 ]
 
 
@@ -303,7 +303,6 @@ class Own:
         return jnp.broadcast_to(params[None], (len(x), len(params)))
 
 
-@pytest.mark.slow
 def test_learners_of_ones_own_are_tuned_and_checked():
     losses = assess(KEY, Tuned(Own(), {"share": (0.01, 0.5, 1.0)}), NUMBERS, PLAN)
     np.testing.assert_array_equal(losses.info["chosen_share"], 1.0)
@@ -316,7 +315,6 @@ def test_a_tuned_learner_keeps_all_promises():
     assert len(learn.check(Tuned(LeastSquares(), {"ridge": GRID}, by=3), skip=("order", "twice"))) == 7
 
 
-@pytest.mark.slow
 def test_predictive_distributions_are_those_of_the_chosen():
     net = learn.EarlyStopped(NET, folds=2)
     losses = assess(KEY, Tuned(net, {"base.rate": (0.01, 0.3)}, by=2), NUMBERS, PLAN, loss.log_score)
