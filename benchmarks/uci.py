@@ -33,8 +33,8 @@ DROPOUT = {  # test RMSE and mean log density, standard errors over the splits
     "power-plant": ((4.014, 0.038), (-2.808, 0.009)),
 }
 CHAINS = 4
-"""For each split. Where the targets are whole numbers (wine-red), single chains of 60,000 passes did not agree, by R-hat,
-and their log density was no better than that of four chains of 15,000.
+"""For each split. Where the targets are whole numbers (wine-red), single chains of 60,000 passes had not converged, by
+R-hat, and their log density was no better than that of four chains of 15,000.
 """
 PASSES = {"power-plant": 4_000}
 """Of a chain, where they are not 15,000."""
