@@ -99,6 +99,10 @@ class Mutant:
     def room(self) -> str:
         return self.file.split("/")[0].removesuffix(".py")
 
+    def is_of(self, part: str) -> bool:
+        """Whether it is in a room or a part of one, a folder or a file without .py."""
+        return self.file.startswith((f"{part}/", f"{part}.py"))
+
     def __str__(self) -> str:
         return f"jaxgen/{self.file}:{self.line} {self.function}, {self.kind}: {short(self.old)} -> {short(self.new)}"
 
@@ -254,14 +258,16 @@ def outcome(mutant: Mutant, folder: Path, limit: float) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", metavar="ROOM", help="mutants of one room only, for example resample")
+    parser.add_argument(
+        "--only", metavar="ROOM", help="of one room or part of it only, for example resample or learn/wrap"
+    )
     parser.add_argument("--sample", type=int, metavar="N", default=100, help="how many, about; 0 for all")
     parser.add_argument("--seed", type=int, metavar="S", default=0, help="which sample")
     parser.add_argument("--jobs", type=int, metavar="J", default=2, help="mutants at a time")
     parser.add_argument("--limit", type=float, metavar="SECONDS", default=900, help="longest time for one mutant")
     parser.add_argument("--list", action="store_true", help="print the sample only")
     chosen = parser.parse_args()
-    made = [m for m in mutants() if m.room == chosen.only or (chosen.only is None and m.room not in UNSEEN)]
+    made = [m for m in mutants() if (m.room not in UNSEEN if chosen.only is None else m.is_of(chosen.only))]
     if not made:
         parser.error(f"expected a room of the package, got {chosen.only}; choose one of {', '.join(TESTS)}")
     some = sampled(made, chosen.sample, chosen.seed) if chosen.sample else made
