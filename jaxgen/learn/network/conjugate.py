@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from jaxgen.learn.batched import in_any_row
-from jaxgen.learn.network.iterative import Iterative, Steps, draws, prepare
+from jaxgen.learn.network.iterative import Iterative, Steps, draws, norm, prepare
 from jaxgen.types import Data, Key, Plan
 from jaxgen.types.numbers import require_number
 
@@ -146,7 +146,9 @@ class Conjugate(Iterative):
         return Steps(
             _first(params, *measured(params)),
             advance,
-            lambda state, iteration: self.trained(restored(state.params), random, cases, iteration, state.failed_step),
+            lambda state: restored(state.params),
+            cases,
+            norm(jax.grad(self.energy)(random, cases)),
         )
 
     def check(self, data: Data, plan: Plan) -> None:

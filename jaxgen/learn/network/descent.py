@@ -9,7 +9,7 @@ import optax
 from jax import lax
 from jaxtyping import Array, Float, Int, PyTree
 
-from jaxgen.learn.network.iterative import Cases, Iterative, Steps, Trained, prepare
+from jaxgen.learn.network.iterative import Cases, Iterative, Steps, Trained, norm, prepare
 from jaxgen.learn.network.nets import as_network
 from jaxgen.types import Data, Key, Plan
 from jaxgen.types.keys import stream
@@ -137,7 +137,9 @@ class Descent(Iterative):
             lambda state, since, upto: lax.fori_loop(
                 jnp.asarray(since, jnp.int32), jnp.asarray(upto, jnp.int32), step, state
             ),
-            lambda state, iteration: self.trained(state.params, random, cases, iteration, state.failed_step),
+            lambda state: state.params,
+            cases,
+            norm(jax.grad(self.energy)(random, cases)),
         )
 
     def diagnose(self, params: Trained) -> dict[str, Array]:

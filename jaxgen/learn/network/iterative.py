@@ -50,14 +50,30 @@ class Watched(NamedTuple):
     iteration: Int[Array, ""]
 
 
+class Cases(NamedTuple):
+    """Training cases inside a network: inputs [D, n], targets [K, n], weights [n]; all finite."""
+
+    x: Float[Array, "D n"]
+    y: Float[Array, "K n"]
+    w: Float[Array, " n"]
+
+
 class Steps(NamedTuple):
-    """One training in progress: its state, how to advance it from iteration a to b, and what network it holds at
-    iteration b.
+    """One training in progress.
+
+    Attributes:
+      state: its beginning; `failed_step`, [], of a state is the iteration whose error was not finite, -1 before.
+      advance: from a state at iteration a to that at iteration b, of (state, a, b).
+      params: the parameters of the network that a state holds.
+      cases: that it trains on.
+      unit: norm of the objective's gradient at a random start, [].
     """
 
     state: Any
     advance: Callable[[Any, Any, Any], Any]
-    current: Callable[[Any, Any], Trained]
+    params: Callable[[Any], PyTree]
+    cases: Cases
+    unit: Float[Array, ""]
 
 
 class _Watch(NamedTuple):
@@ -66,7 +82,7 @@ class _Watch(NamedTuple):
     Attributes:
       save: the number of the next save.
       state: of the training.
-      best: the network with the least error so far.
+      best: the network with the least error so far, whose gradient is not known yet, and where training failed.
       least: that error; infinite before there is one.
       iteration: its iteration; 0 before there is one.
       errors: of the checkpoints so far, [S]; NaN where there is none.
@@ -80,14 +96,6 @@ class _Watch(NamedTuple):
     iteration: Int[Array, ""]
     errors: Float[Array, " S"]
     active: Bool[Array, ""]
-
-
-class Cases(NamedTuple):
-    """Training cases inside a network: inputs [D, n], targets [K, n], weights [n]; all finite."""
-
-    x: Float[Array, "D n"]
-    y: Float[Array, "K n"]
-    w: Float[Array, " n"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -160,8 +168,8 @@ class Iterative(Learner):
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None
     ) -> Trained:
         """The network after the last iteration, from a random start or from given parameters."""
-        state, advance, current = self.begin(key, x, y, w, start)
-        return current(advance(state, 0, self.steps), self.steps)
+        training = self.begin(key, x, y, w, start)
+        return self._measured(training, training.advance(training.state, 0, self.steps), self.steps)
 
     def fit_from(
         self, start: PyTree, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
@@ -173,13 +181,13 @@ class Iterative(Learner):
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None
     ) -> Trained:
         """The networks at `checkpoint_steps`, every array with a leading axis [S]."""
-        state, advance, current = self.begin(key, x, y, w, start)
+        training = self.begin(key, x, y, w, start)
 
         def visit(state, interval):
-            state = advance(state, *interval)
-            return state, current(state, interval[1])
+            state = training.advance(state, *interval)
+            return state, self._measured(training, state, interval[1])
 
-        return lax.scan(visit, state, _intervals(self.checkpoint_steps))[1]
+        return lax.scan(visit, training.state, _intervals(self.checkpoint_steps))[1]
 
     def shares_along(self, setting: str) -> bool:
         """Of the steps: the longest training passes through all others."""
@@ -220,15 +228,15 @@ class Iterative(Learner):
         Returns:
           Watched, with errors [S].
         """
-        state, advance, current = self.begin(key, x, y, w, start)
+        training = self.begin(key, x, y, w, start)
         since, upto = _intervals(self.checkpoint_steps)
         nothing = jax.tree.map(
-            lambda a: jnp.full(a.shape, jnp.nan if jnp.issubdtype(a.dtype, jnp.floating) else 0, a.dtype),
-            jax.eval_shape(current, state, jnp.int32(0)),
+            lambda a: jnp.full(a.shape, jnp.nan if jnp.issubdtype(a.dtype, jnp.floating) else -1, a.dtype),
+            jax.eval_shape(lambda state: self._network(training, state), training.state),
         )
         first = _Watch(
             jnp.int32(0),
-            state,
+            training.state,
             nothing,
             jnp.asarray(jnp.inf, x.dtype),
             jnp.int32(0),
@@ -237,12 +245,13 @@ class Iterative(Learner):
         )
 
         def visit(loop: _Watch) -> _Watch:
-            state = advance(loop.state, since[loop.save], upto[loop.save])
-            now = current(state, upto[loop.save])
+            state = training.advance(loop.state, since[loop.save], upto[loop.save])
+            now = self._network(training, state)
             error = watch(now, upto[loop.save])
             error = jnp.where(jnp.isfinite(error), error, jnp.inf)
             better = loop.active & (error < loop.least)
             best = jax.tree.map(lambda new, old: jnp.where(better, new, old), now, loop.best)
+            failed_step = jnp.where(loop.active, state.failed_step, loop.best.failed_step)
             iteration = jnp.where(better, upto[loop.save], loop.iteration)
             errors = loop.errors.at[loop.save].set(jnp.where(loop.active, error, jnp.nan))
             active = loop.active
@@ -251,7 +260,7 @@ class Iterative(Learner):
             return _Watch(
                 loop.save + 1,
                 state,
-                best._replace(failed_step=now.failed_step),
+                best._replace(failed_step=failed_step),
                 jnp.where(better, error, loop.least),
                 iteration,
                 errors,
@@ -262,7 +271,11 @@ class Iterative(Learner):
             return (loop.save < len(upto)) & (True if patience is None else in_any_row(loop.active))
 
         end = lax.while_loop(unfinished, visit, first)
-        return Watched(end.best, end.errors, end.iteration)
+        slope = jax.grad(self.energy)(end.best.params, training.cases)
+        error = self.energy(training.params(end.state), training.cases)
+        failed_step = jnp.where(end.active, _failed(end.best.failed_step, error, upto[-1]), end.best.failed_step)
+        best = end.best._replace(failed_step=failed_step, gradient=norm(slope) / training.unit)
+        return Watched(best, end.errors, end.iteration)
 
     def begin(
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree
@@ -357,18 +370,23 @@ class Iterative(Learner):
             total = total + (size if penalty.of_cases else share * size)
         return total / share
 
-    def trained(
-        self, params: PyTree, random: PyTree, cases: Cases, iteration: Any, failed_step: Int[Array, ""]
-    ) -> Trained:
-        """The network with these parameters after an iteration, its statistics, and the norm [] of its gradient
-        relative to that at a random start.
-        """
-        both = jax.tree.map(lambda a, b: jnp.stack([a, b]), params, random)
-        errors, gradients = jax.vmap(jax.value_and_grad(self.energy), in_axes=(0, None))(both, cases)
-        size, unit = jax.vmap(norm)(gradients)
-        failed_step = jnp.where((failed_step < 0) & ~jnp.isfinite(errors[0]), iteration, failed_step)
+    def _network(self, training: Steps, state: Any) -> Trained:
+        """The network that a state holds and its statistics; nobody has looked at its gradient, which is NaN."""
+        params, cases = training.params(state), training.cases
         statistics = as_network(self.network).forward(params, cases.x, cases.w).statistics
-        return Trained(params, statistics, failed_step, size / unit)
+        return Trained(params, statistics, state.failed_step, jnp.full_like(training.unit, jnp.nan))
+
+    def _measured(self, training: Steps, state: Any, iteration: Any) -> Trained:
+        """The same after an iteration, with the norm [] of its gradient relative to that at a random start."""
+        network = self._network(training, state)
+        error, gradient = jax.value_and_grad(self.energy)(network.params, training.cases)
+        failed_step = _failed(network.failed_step, error, iteration)
+        return network._replace(failed_step=failed_step, gradient=norm(gradient) / training.unit)
+
+
+def _failed(before: Int[Array, ""], error: Float[Array, ""], iteration: Any) -> Int[Array, ""]:
+    """The iteration whose error was not finite: an earlier one, or this; -1 if none, []."""
+    return jnp.where((before < 0) & ~jnp.isfinite(error), iteration, before)
 
 
 def prepare(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Cases:

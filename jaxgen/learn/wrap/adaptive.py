@@ -270,8 +270,8 @@ class _Folds(NamedTuple):
             learning, out = (
                 columns(part, self.inputs) for part in divided(self.portions, begin, size, self.order, self.table)
             )
-            state, advance, current = learner.begin(key, *learning, network)
-            params = current(advance(state, 0, iterations), iterations).params
+            training = learner.begin(key, *learning, network)
+            params = training.params(training.advance(training.state, 0, iterations))
             free, restored = ravel_pytree(params)
             cases, others = prepare(*learning), prepare(*out)
 

@@ -132,8 +132,7 @@ def permutation(
     require_draws(resamples, seed, 1)
     cases = np.subtract(*_tested(first, second, row, least=2)[::-1])
     estimate = np.asarray(cases.mean(-1))
-    each = [_p_by_signs(of_set, alternative, resamples, seed) for of_set in cases.reshape(-1, cases.shape[-1])]
-    p = np.reshape(each, estimate.shape)
+    p = _p_by_signs(cases, alternative, resamples, seed)
     describe = ("permutation test by signs", "Fisher 1935", _target(first, row))
     return of_test(describe, first, second, estimate, estimate, p, "mean", alternative)
 
@@ -180,15 +179,19 @@ def _by_chi2(
     )
 
 
-def _p_by_signs(cases: Float[np.ndarray, " n"], alternative: str, resamples: int, seed: int) -> float:
+def _p_by_signs(
+    cases: Float[np.ndarray, "*Q n"], alternative: str, resamples: int, seed: int
+) -> Float[np.ndarray, "*Q"]:
+    """p of the mean of each data set, by signs that all of them share."""
     result = scipy.stats.permutation_test(
         (cases,),
         np.mean,
         permutation_type="samples",
         vectorized=True,
         n_resamples=resamples,
-        batch=max(2**22 // len(cases), 1),  # 32 MB of signed differences at a time
+        batch=max(2**18 // cases.size, 1),  # 2 MB of signed differences at a time, or one sign a case
         alternative=alternative,
+        axis=-1,
         rng=np.random.default_rng(seed),
     )
-    return float(result.pvalue)
+    return np.asarray(result.pvalue)
