@@ -595,6 +595,14 @@ def test_permutation_by_random_signs():
     assert compare.permutation(first, apart, resamples=99).p_value == pytest.approx(2 / 100)
 
 
+def test_permutation_takes_the_same_random_signs_for_each_set():
+    first, second = pair_of_cases(resample.leave_out(KEY, 56, 0.25, 1), sets=3)
+    together = compare.permutation(first, second, resamples=99, seed=5).p_value
+    alone = [float(compare.permutation(first[q], second[q], resamples=99, seed=5).p_value) for q in range(3)]
+    np.testing.assert_array_equal(together, alone)
+    assert len(set(alone)) > 1
+
+
 def test_permutation_of_equals():
     first, _ = pair_of_cases(ONE_ROW)
     assert compare.permutation(first, first).p_value == 1

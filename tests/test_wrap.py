@@ -341,6 +341,37 @@ def test_a_network_that_diverges_at_once_fails_and_one_that_diverges_later_does_
     assert np.isfinite(predicted).all()
 
 
+def test_a_watched_network_is_that_of_the_path_at_its_checkpoint(double):
+    """Its gradient too, which is measured once, at the end."""
+    x, y, w = arrays(double, *SCALED)
+    key, chosen = jax.random.key(0), FIT.checkpoint_steps[3]
+
+    def away(_, iteration):
+        return jnp.abs(iteration - chosen).astype(double)
+
+    saved = jax.jit(FIT.path)(key, x, y, w)
+    watched = jax.jit(lambda: FIT.watched(key, x, y, w, away))()
+    assert int(watched.iteration) == chosen
+    want = jax.tree.map(lambda a: a[3], saved)
+    assert 0 < float(want.gradient) < 1
+    jax.tree.map(partial(close, dtype=double), watched.best.params, want.params)
+    close(watched.best.gradient, want.gradient, double)
+    assert int(watched.best.failed_step) == -1
+
+
+def test_a_training_that_ended_early_does_not_fail_with_its_neighbours():
+    """Both diverge before the last iteration; the first has ended by then, the second goes on."""
+    x, y, w = arrays(np.float32, *SCALED)
+    fit = Descent(MLP(()), rate=30.0, steps=200, checkpoints=(1, 2, 3, 200))
+
+    def watched(direction):
+        return fit.watched(jax.random.key(0), x, y, w, lambda _, i: direction * i.astype(np.float32), patience=1)
+
+    together = jax.jit(jax.vmap(watched))(jnp.array([1.0, -1.0])).best.failed_step
+    assert int(together[0]) == -1 == int(jax.jit(watched)(1.0).best.failed_step)
+    assert 3 < int(together[1]) <= 200
+
+
 # Ensemble and Augmented
 
 
