@@ -330,19 +330,26 @@ def rates(chains, n, d):
     x, y = data_of(n, d, 7)
     at = data_of(10, d, 8)[0]
     learner = learn.Bayes(learn.MLP((20,)), passes=20_000)
-    short = replace(learner, steps=50, window=3, discarded=0.2, states=1000)
+    without, short = replace(learner, rescaling=0), replace(learner, steps=20, window=2, discarded=0.2, states=1000)
     lines = [
         f"Effective samples of predictions a second: {chains} chains at once, {n} cases, {d} inputs, 20 hidden units,",
         "prior of mlp-mc-3; seconds with the discarded part, without compilation; medians over 10 new points (ArviZ).",
-        "Discarded: of jaxgen 36 % and 24 % of all passes, of BlackJAX 50 % of its trajectories, of NumPyro 60 %.",
+        "Discarded: of jaxgen 36 % of all passes (of short trajectories 24 %), of the others the first number of",
+        "samples; trajectories of BlackJAX as long as ours, and longer ones. Rescaling: moves of widths with their weights.",
         "",
         f"{'':38s}{'seconds':>9s}{'samples':>9s}{'effective':>11s}{'a second':>10s}{'R-hat':>8s}{'noise':>8s}",
     ]
     ways = (
-        ("jaxgen, 20,000 passes, 500 steps", lambda: ours(learner, x, y, at, chains)),
-        ("jaxgen, 50 steps, a fifth discarded", lambda: ours(short, x, y, at, chains)),
+        ("jaxgen, 500 steps", lambda: ours(learner, x, y, at, chains)),
+        ("jaxgen, 500 steps, no rescaling", lambda: ours(without, x, y, at, chains)),
+        ("jaxgen, 20 steps", lambda: ours(short, x, y, at, chains)),
+        ("jaxgen, 20 steps, rescaling 0.4", lambda: ours(replace(short, rescaling=0.4), x, y, at, chains)),
+        ("jaxgen, 20 steps, no rescaling", lambda: ours(replace(short, rescaling=0), x, y, at, chains)),
         ("BlackJAX HMC, 64 steps, 100 + 100", lambda: hmc(learner, x, y, at, chains, 100, 100)),
+        ("BlackJAX HMC, 64 steps, 100 + 400", lambda: hmc(learner, x, y, at, chains, 100, 400)),
+        ("BlackJAX HMC, 20 steps, 300 + 1200", lambda: hmc(learner, x, y, at, chains, 300, 1200, 20)),
         ("NumPyro NUTS, depth 7, 60 + 40", lambda: nuts(learner, x, y, at, chains, 60, 40, 7)),
+        ("NumPyro NUTS, depth 7, 60 + 140", lambda: nuts(learner, x, y, at, chains, 60, 140, 7)),
     )
     for name, run in ways:
         made, noise, seconds = run()

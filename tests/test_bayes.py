@@ -11,6 +11,7 @@ from scipy import stats
 import jaxgen as jg
 from jaxgen import learn, resample
 from jaxgen.learn.bayes import prior as priors
+from jaxgen.learn.bayes import rescaling
 from jaxgen.learn.bayes.learner import in_blocks
 from jaxgen.learn.network.iterative import prepare
 
@@ -147,6 +148,52 @@ def test_a_wrong_shape_of_a_gibbs_update_is_noticed(monkeypatch):
     right = priors.standard_gamma
     monkeypatch.setattr(priors, "standard_gamma", lambda shape, *numbers: right(shape + 0.5, *numbers))
     assert geweke(GEWEKE, rounds=25, chains=3000).min() < 1e-12
+
+
+@pytest.mark.parametrize("off", [0.5, pytest.param(1.0, marks=pytest.mark.slow)], ids=["shape", "logarithms"])
+def test_a_wrong_law_of_rescaled_widths_is_noticed(monkeypatch, off):
+    """The negative control of the moves of widths with their weights: with shapes less by one, or the law of precisions
+    in place of that of their logarithms.
+    """
+    right = rescaling._log_density
+
+    def wrong(groups, scales):
+        logs = [jnp.sum(jnp.log(value)) for value in jax.tree.leaves(scales._replace(noise=()))]
+        return right(groups, scales) - off * sum(logs)
+
+    monkeypatch.setattr(rescaling, "_log_density", wrong)
+    assert geweke(GEWEKE, rounds=25, chains=3000).min() < 1e-12
+
+
+def test_rescaling_keeps_weights_in_units_of_their_width():
+    """Every input and group is among the moves, and all weights of a width move with it."""
+    prior = learn.Prior(hidden_output=learn.Width(0.3, shape=2, relevance=3), output_bias=learn.Width(0.7))
+    groups = prior.groups(learn.MLP((3,), skip=True), 2, 1)
+    moves = rescaling.moves_of(groups)
+    # inputs to hidden units and to outputs, hidden units; four groups of unknown width; and the groups against each other
+    assert moves.count == (2 + 2 + 3) + 4 + 1
+    states = prior.sample(KEY, learn.MLP((3,), skip=True), 2, draws=50)
+    normals, uniforms = jax.random.normal(KEY, (50, 100)), jax.random.uniform(KEY, (50, 100, 3))
+
+    def tried(state, normals, uniforms):
+        misfit = jnp.ones(1)
+        return rescaling.rescaled(
+            state, misfit, groups, moves, lambda params: misfit, state.scales.noise, normals, uniforms
+        )[0]
+
+    after = jax.jit(jax.vmap(tried))(states, normals, uniforms)
+
+    def units(states, group):
+        each = jax.vmap(
+            lambda state: state.params[group.layer][group.part] * jnp.sqrt(priors.precision(group, state.scales))
+        )
+        return each(states)
+
+    for group in groups:
+        # products of up to 100 factors in single precision
+        np.testing.assert_allclose(units(after, group), units(states, group), rtol=1e-4)
+        moved = np.asarray(after.params[group.layer][group.part] != states.params[group.layer][group.part])
+        assert not moved.any() if group.name == "output_bias" else moved.mean() > 0.9
 
 
 def ranks(learner, sets, cases=8, seed=0):
@@ -295,6 +342,7 @@ def test_trajectories_are_counted_as_documented():
         ({"window": 200, "blocks": 4}, "expected steps of Bayes in multiples of 2, with two windows in a trajectory"),
         ({"steps": 501}, "expected steps of Bayes in multiples of 2, .*; give at least steps=98"),
         ({"passes": 100}, "expected the passes of Bayes to be a whole number of at least 1500, got 100; let there be"),
+        ({"rescaling": -0.1}, "expected rescaling to be a number of at least 0, got -0.1; give 0 for none, or 0.2"),
         ({"persistence": 1.0}, "expected persistence to be a number of at least 0 and below 1, got 1.0"),
         ({"chains": 0}, "expected the chains of Bayes to be a whole number of at least 1, got 0"),
     ],

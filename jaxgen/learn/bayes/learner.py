@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxgen.learn.bayes import prior as priors
 from jaxgen.learn.bayes.convergence import of_all
 from jaxgen.learn.bayes.prior import Group, Prior, State
+from jaxgen.learn.bayes.rescaling import moves_of, rescaled
 from jaxgen.learn.bayes.sampler import Target, Travelled, chosen, trajectory
 from jaxgen.learn.network.iterative import Cases, prepare
 from jaxgen.learn.network.nets import MLP
@@ -92,10 +93,11 @@ class _Chain(NamedTuple):
 class Bayes(Learner):
     """Networks drawn from the posterior given the training cases, by hybrid Monte Carlo; the prediction is their mean.
 
-    Weights move along trajectories of leapfrog steps, precisions are drawn from their laws between these (Neal 1996,
-    "Bayesian learning for neural networks"; conventions of his programs). All chains take the same steps, so that
-    hundreds run together, one or several for each resampled training set. Targets have normal noise of unknown
-    width, or are classes. A case of weight 2 is in the likelihood twice.
+    Weights move along trajectories of leapfrog steps; between these precisions are drawn from their laws given the
+    weights, and widths move together with their weights (Neal 1996, "Bayesian learning for neural networks";
+    conventions of his programs, but for the last). All chains take the same steps, so that hundreds run together, one
+    or several for each resampled training set. Targets have normal noise of unknown width, or are classes. A case of
+    weight 2 is in the likelihood twice.
 
     The step of each weight is the step factor times the root of its variance, as far as the precisions and the inputs
     tell it (`step_sizes`, those of Neal's programs): never from the weights, so that trajectories can be reversed. The
@@ -119,6 +121,9 @@ class Bayes(Learner):
       blocks: of cases, for partial gradients.
       step: the step factor at the beginning.
       persistence: share of the momentum that a trajectory keeps from the one before, in [0, 1).
+      rescaling: work for moves of widths together with their weights, as a share of that of the trajectory which
+        follows, on top of it; a move is half a pass. With 0 widths are drawn given the weights only, as by Neal's
+        programs, and then the chain takes many thousand passes to find those of inputs that do not matter.
       discarded: share of the trajectories, after the first 1000 passes or tenth of all, that is not kept.
       states: the most networks kept of a chain, evenly spaced.
       chains: for each training set.
@@ -133,6 +138,7 @@ class Bayes(Learner):
     blocks: int = 4
     step: int | float = 0.4
     persistence: int | float = 0.0
+    rescaling: int | float = 0.2
     discarded: int | float = 1 / 3
     states: int = 100
     chains: int = 1
@@ -263,6 +269,7 @@ class Bayes(Learner):
             require(f"the {name} of Bayes", getattr(self, name), least, advice=advice)
         require_number("the step of Bayes", self.step, above=0, advice=advice)
         require_number("persistence", self.persistence, least=0, below=1, advice="give 0 for none")
+        require_number("rescaling", self.rescaling, least=0, advice="give 0 for none, or 0.2")
         require_number("the share discarded", self.discarded, least=0, below=1, advice="a third is usual")
         rounds = self._rounds
         if self.steps % self._stride or 2 * self.window > rounds + 1:
@@ -331,7 +338,8 @@ class Bayes(Learner):
     def transition(
         self, key: Key, state: State, momentum: Any, factor: Float[Array, ""], cases: Cases, fixed: Any = False
     ) -> tuple[State, Travelled]:
-        """New precisions given the weights, then a trajectory of the weights; leaves the posterior as it is.
+        """New precisions given the weights, moves of both together, then a trajectory of the weights; leaves the
+        posterior as it is.
 
         Args:
           key: consumed.
@@ -346,10 +354,12 @@ class Bayes(Learner):
         groups = self.groups(cases.x.shape[1], cases.y.shape[1])
         noises = state.scales.noise.shape[0] if self.prior.noise.shape is not None else 0
         normals_needed, uniforms_needed = priors.numbers_needed(groups, noises)
+        moves = moves_of(groups)
+        tried = math.ceil(2 * self.rescaling * self.steps) if moves.count else 0
         leaves, tree = jax.tree.flatten(state.params)
         sizes = [leaf.size for leaf in leaves]
         # All from one call, since each takes long to compile; normal numbers as jax.random.normal makes them.
-        counts = normals_needed + sum(sizes), uniforms_needed + 2 * self.window + 1
+        counts = normals_needed + sum(sizes) + tried, uniforms_needed + 2 * self.window + 1 + 3 * tried
         least = np.nextafter(np.array(-1, cases.x.dtype), np.array(0, cases.x.dtype))
         numbers = jax.random.uniform(key, (sum(counts),), cases.x.dtype, least, 1)
         normals = math.sqrt(2) * lax.erf_inv(numbers[: counts[0]])
@@ -364,21 +374,33 @@ class Bayes(Learner):
             normals[:normals_needed],
             uniforms[:uniforms_needed],
         )
-        scales = chosen(jnp.asarray(fixed), state.scales._replace(noise=scales.noise), scales)
+        moved = State(state.params, scales), misfit
+        if tried:
+            moved = rescaled(
+                *moved,
+                groups,
+                moves,
+                lambda params: self.misfit_of_all(params, cases),
+                self._precision(scales),
+                normals[-tried:],
+                uniforms[-3 * tried :].reshape(tried, 3),
+            )
+        still = State(state.params, state.scales._replace(noise=scales.noise)), misfit
+        state, misfit = chosen(jnp.asarray(fixed), still, moved)
         fresh = jax.tree.unflatten(tree, _like(normals[normals_needed:], leaves))
         kept, share = self.persistence, math.sqrt(1 - self.persistence**2)
         momentum = jax.tree.map(lambda old, new: kept * old + share * new, momentum, fresh)
         travelled = trajectory(
-            self.target(scales, cases, groups),
-            jax.tree.map(lambda size: factor * size, self.step_sizes(scales, cases, groups)),
+            self.target(state.scales, cases, groups),
+            jax.tree.map(lambda size: factor * size, self.step_sizes(state.scales, cases, groups)),
             state.params,
             momentum,
-            self._energy(misfit, state.params, scales, groups),
-            uniforms[uniforms_needed:],
+            self._energy(misfit, state.params, state.scales, groups),
+            uniforms[uniforms_needed : uniforms_needed + 2 * self.window + 1],
             self._rounds,
             self.window,
         )
-        return State(travelled.position, scales), travelled
+        return State(travelled.position, state.scales), travelled
 
     def target(self, scales: priors.Scales, cases: Cases, groups: tuple[Group, ...]) -> Target:
         """What the weights are sampled from: the posterior given the precisions, of cases [blocks, ...]."""
