@@ -335,7 +335,7 @@ def rates(chains, n, d):
         f"Effective samples of predictions a second: {chains} chains at once, {n} cases, {d} inputs, 20 hidden units,",
         "prior of mlp-mc-3; seconds with the discarded part, without compilation; medians over 10 new points (ArviZ).",
         "Discarded: of jaxgen 36 % of all passes (of short trajectories 24 %), of the others the first number of",
-        "samples; trajectories of BlackJAX as long as ours, and longer ones. Rescaling: moves of widths with their weights.",
+        "samples. Rescaling: moves of widths together with their weights.",
         "",
         f"{'':38s}{'seconds':>9s}{'samples':>9s}{'effective':>11s}{'a second':>10s}{'R-hat':>8s}{'noise':>8s}",
     ]
@@ -346,8 +346,9 @@ def rates(chains, n, d):
         ("jaxgen, 20 steps, rescaling 0.4", lambda: ours(replace(short, rescaling=0.4), x, y, at, chains)),
         ("jaxgen, 20 steps, no rescaling", lambda: ours(replace(short, rescaling=0), x, y, at, chains)),
         ("BlackJAX HMC, 64 steps, 100 + 100", lambda: hmc(learner, x, y, at, chains, 100, 100)),
-        ("BlackJAX HMC, 64 steps, 100 + 400", lambda: hmc(learner, x, y, at, chains, 100, 400)),
-        ("BlackJAX HMC, 20 steps, 300 + 1200", lambda: hmc(learner, x, y, at, chains, 300, 1200, 20)),
+        ("BlackJAX HMC, 96 steps, 100 + 200", lambda: hmc(learner, x, y, at, chains, 100, 200, 96)),
+        ("BlackJAX HMC, 128 steps, 100 + 200", lambda: hmc(learner, x, y, at, chains, 100, 200, 128)),
+        ("BlackJAX HMC, 256 steps, 100 + 100", lambda: hmc(learner, x, y, at, chains, 100, 100, 256)),
         ("NumPyro NUTS, depth 7, 60 + 40", lambda: nuts(learner, x, y, at, chains, 60, 40, 7)),
         ("NumPyro NUTS, depth 7, 60 + 140", lambda: nuts(learner, x, y, at, chains, 60, 140, 7)),
     )
@@ -416,7 +417,7 @@ def peak(kept, rows):
     """MiB of this process at most, after so many rows whose chains keep so many states, and the seconds."""
     x, y = data_of(64, 8, 7)
     ones = np.ones((rows, 64), np.uint8)
-    bayes = learn.Bayes(learn.MLP((20,)), passes=9000, steps=6, window=2, blocks=1, states=kept)
+    bayes = learn.Bayes(learn.MLP((20,)), passes=9000, steps=6, window=2, blocks=1, states=kept, rescaling=0)
     began = time.perf_counter()
     data, plan = jg.datasets.from_arrays(x, y), resample.from_weights(ones, ones)
     jg.assess(jax.random.key(0), learn.Normalised(bayes), data, plan, keep="rows")
