@@ -170,7 +170,7 @@ def test_rescaling_keeps_weights_in_units_of_their_width():
     prior = learn.Prior(hidden_output=learn.Width(0.3, shape=2, relevance=3), output_bias=learn.Width(0.7))
     groups = prior.groups(learn.MLP((3,), skip=True), 2, 1)
     moves = rescaling.moves_of(groups)
-    # inputs to hidden units and to outputs, hidden units; four groups of unknown width; and the groups against each other
+    # inputs to hidden units and to outputs, hidden units; four groups of unknown width; groups against each other
     assert moves.count == (2 + 2 + 3) + 4 + 1
     states = prior.sample(KEY, learn.MLP((3,), skip=True), 2, draws=50)
     normals, uniforms = jax.random.normal(KEY, (50, 100)), jax.random.uniform(KEY, (50, 100, 3))

@@ -112,7 +112,7 @@ def rescaled(
 
 
 def _moved(state: State, groups: tuple[Group, ...], whole: dict[str, Array], each: dict[str, Array]) -> State:
-    """Weights times the factors whose logarithms are given, [] of groups and [sources], and the precisions with them."""
+    """Weights times factors, and the precisions with them, from logarithms [] of groups and [sources]."""
 
     def weights(group: Group) -> Array:
         old = state.params[group.layer][group.part]
