@@ -342,7 +342,7 @@ def test_trajectories_are_counted_as_documented():
         ({"window": 200, "blocks": 4}, "expected steps of Bayes in multiples of 2, with two windows in a trajectory"),
         ({"steps": 501}, "expected steps of Bayes in multiples of 2, .*; give at least steps=98"),
         ({"passes": 100}, "expected the passes of Bayes to be a whole number of at least 1500, got 100; let there be"),
-        ({"rescaling": -0.1}, "expected rescaling to be a number of at least 0, got -0.1; give 0 for none, or 0.2"),
+        ({"rescaling": -0.1}, "expected rescaling to be a finite number of at least 0, got -0.1; give 0 for none"),
         ({"persistence": 1.0}, "expected persistence to be a number of at least 0 and below 1, got 1.0"),
         ({"chains": 0}, "expected the chains of Bayes to be a whole number of at least 1, got 0"),
     ],
