@@ -10,7 +10,7 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 
 SMALLER = {
-    "03_three_kinds_of_networks": {"passes=20_000": "passes=4_000"},
+    "03_three_kinds_of_networks": {"passes=20_000": "passes=10_000"},
     "11_prediction_intervals": {"steps=3000": "steps=300"},
     "12_tuning_honestly": {"sets=200": "sets=20", "tuning.pays(30,": "tuning.pays(4,", "0.5, 20)": "0.5, 4)"},
     "15_a_run_on_a_cluster": {"steps=1500": "steps=500"},

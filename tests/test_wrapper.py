@@ -139,7 +139,8 @@ def test_starts_and_saved_networks_pass_through(wrapped):
     x, y, w = arrays()
     start = jax.tree.map(lambda a: a + 1, STILL.init(jax.random.key(7), x, y))
     for path, end in path_and_ends(learner, x, y, w, start):
-        same(jax.tree.map(lambda a: a[-1], path), end)
+        last = jax.tree.map(lambda a: a[-1], path)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), last, end)  # sums in another program
     same(innermost(learner, end), start)
 
 

@@ -99,7 +99,8 @@ def rescaled(
         by, move = sizes[number], number_of[number]
         logs = {name: by * table[move] for name, table in whole.items()}
         single = {
-            name: logs[name] + jnp.where(jnp.arange(len(state.scales.each[name])) == move - start, by, 0)
+            name: logs[name]
+            + jnp.where(jnp.arange(len(state.scales.each[name]), dtype=jnp.int32) == move - start, by, 0)
             for name, start in moves.first.items()
         }
         new = _moved(state, groups, logs, single)
