@@ -330,21 +330,22 @@ def rates(chains, n, d):
     x, y = data_of(n, d, 7)
     at = data_of(10, d, 8)[0]
     learner = learn.Bayes(learn.MLP((20,)), passes=20_000)
-    without, short = replace(learner, rescaling=0), replace(learner, steps=20, window=2, discarded=0.2, states=1000)
+    short = replace(learner, steps=6, joint=2, window=1, blocks=2, discarded=0.2, states=1000)
+    medium = replace(short, steps=20, joint=0.4, window=2)
     lines = [
         f"Effective samples of predictions a second: {chains} chains at once, {n} cases, {d} inputs, 20 hidden units,",
         "prior of mlp-mc-3; seconds with the discarded part, without compilation; medians over 10 new points (ArviZ).",
-        "Discarded: of jaxgen 36 % of all passes (of short trajectories 24 %), of the others the first number of",
-        "samples. Rescaling: moves of widths together with their weights.",
+        "Discarded: of jaxgen 36 % of all passes (of short trajectories 24 to 28 %), of the others the first number",
+        "of samples. Joint: further steps, in which widths move along, after those of the weights alone.",
         "",
         f"{'':38s}{'seconds':>9s}{'samples':>9s}{'effective':>11s}{'a second':>10s}{'R-hat':>8s}{'noise':>8s}",
     ]
     ways = (
-        ("jaxgen, 500 steps", lambda: ours(learner, x, y, at, chains)),
-        ("jaxgen, 500 steps, no rescaling", lambda: ours(without, x, y, at, chains)),
-        ("jaxgen, 20 steps", lambda: ours(short, x, y, at, chains)),
-        ("jaxgen, 20 steps, rescaling 0.4", lambda: ours(replace(short, rescaling=0.4), x, y, at, chains)),
-        ("jaxgen, 20 steps, no rescaling", lambda: ours(replace(short, rescaling=0), x, y, at, chains)),
+        ("jaxgen, 500 steps, joint 100", lambda: ours(learner, x, y, at, chains)),
+        ("jaxgen, 500 steps, joint 0", lambda: ours(replace(learner, joint=0), x, y, at, chains)),
+        ("jaxgen, 20 steps, joint 8", lambda: ours(medium, x, y, at, chains)),
+        ("jaxgen, 20 steps, joint 0", lambda: ours(replace(medium, joint=0), x, y, at, chains)),
+        ("jaxgen, 6 steps, joint 12", lambda: ours(short, x, y, at, chains)),
         ("BlackJAX HMC, 64 steps, 100 + 100", lambda: hmc(learner, x, y, at, chains, 100, 100)),
         ("BlackJAX HMC, 96 steps, 100 + 200", lambda: hmc(learner, x, y, at, chains, 100, 200, 96)),
         ("BlackJAX HMC, 128 steps, 100 + 200", lambda: hmc(learner, x, y, at, chains, 100, 200, 128)),
@@ -417,7 +418,7 @@ def peak(kept, rows):
     """MiB of this process at most, after so many rows whose chains keep so many states, and the seconds."""
     x, y = data_of(64, 8, 7)
     ones = np.ones((rows, 64), np.uint8)
-    bayes = learn.Bayes(learn.MLP((20,)), passes=9000, steps=6, window=2, blocks=1, states=kept, rescaling=0)
+    bayes = learn.Bayes(learn.MLP((20,)), passes=9000, steps=6, window=2, blocks=1, states=kept, joint=0)
     began = time.perf_counter()
     data, plan = jg.datasets.from_arrays(x, y), resample.from_weights(ones, ones)
     jg.assess(jax.random.key(0), learn.Normalised(bayes), data, plan, keep="rows")

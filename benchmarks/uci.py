@@ -37,15 +37,19 @@ CHAINS = 4
 R-hat, and their log density was no better than that of four chains of 15,000.
 """
 PASSES = {"power-plant": 4_000}
-"""Of a chain, where they are not 15,000."""
+"""Of a chain, where they are not those that `passes_of` gives."""
+
+
+def passes_of(name):
+    """Passes of a chain."""
+    return PASSES.get(name, 15_000)
 
 
 def learners(name):
     """What is compared: networks of 50 hidden units."""
-    network, passes = learn.MLP((50,)), PASSES.get(name, 15_000)
+    network, passes = learn.MLP((50,)), passes_of(name)
     steps = min(200, passes // 40)
-    # Widths found sooner do not predict better here (a split each of concrete and wine-red), so they are not paid for.
-    chains = learn.Bayes(network, passes=passes, steps=steps, window=10, chains=CHAINS, rescaling=0)
+    chains = learn.Bayes(network, passes=passes, steps=steps, window=10, chains=CHAINS)
     stopped = learn.EarlyStopped(learn.Descent(network, steps=min(5_000, passes)), folds=4)
     return {
         "Bayes": learn.Normalised(chains, how="standard"),
@@ -88,7 +92,7 @@ def table(folder, names):
             yield ""
             continue
         data, plan = read(folder, name)
-        passes = PASSES.get(name, 15_000)
+        passes = passes_of(name)
         budget = f"{CHAINS} chains of {passes} passes, early stopping {min(5_000, passes)} iterations"
         yield f"{name}: {data.n} cases, {data.d} inputs; {budget}"
         (rmse, rmse_error), (density, density_error) = DROPOUT[name]

@@ -10,8 +10,8 @@ from scipy import stats
 
 import jaxgen as jg
 from jaxgen import learn, resample
+from jaxgen.learn.bayes import joint
 from jaxgen.learn.bayes import prior as priors
-from jaxgen.learn.bayes import rescaling
 from jaxgen.learn.bayes.learner import in_blocks
 from jaxgen.learn.network.iterative import prepare
 
@@ -112,7 +112,7 @@ def geweke(learner, rounds, chains, seed=0):
             y = mean + jax.random.normal(y_key, mean.shape) / jnp.sqrt(state.scales.noise)[None]
         ready = in_blocks(prepare(x, y, jnp.where(w > 0, 1.0, 0.0)), learner.blocks)
         still = jax.tree.map(jnp.zeros_like, state.params)
-        return learner.transition(key, state, still, jnp.asarray(0.8), ready)[0], None
+        return learner.transition(key, state, still, jnp.asarray([0.8, 0.2]), ready)[0], None
 
     @jax.jit
     def run(states, keys):
@@ -134,7 +134,7 @@ def geweke(learner, rounds, chains, seed=0):
     return np.array([stats.ks_2samp(*pair).pvalue for pair in zip(numbers(end).T, numbers(fresh).T, strict=True)])
 
 
-GEWEKE = learn.Bayes(learn.MLP((2,), skip=True), TIGHT, passes=1, steps=8, window=2, blocks=2)
+GEWEKE = learn.Bayes(learn.MLP((2,), skip=True), TIGHT, passes=1, steps=8, window=2, blocks=2, joint=1)
 
 
 @pytest.mark.parametrize("objective", ["squared", pytest.param("softmax_cross_entropy", marks=pytest.mark.slow)])
@@ -150,50 +150,90 @@ def test_a_wrong_shape_of_a_gibbs_update_is_noticed(monkeypatch):
     assert geweke(GEWEKE, rounds=25, chains=3000).min() < 1e-12
 
 
-@pytest.mark.parametrize("off", [0.5, pytest.param(1.0, marks=pytest.mark.slow)], ids=["shape", "logarithms"])
-def test_a_wrong_law_of_rescaled_widths_is_noticed(monkeypatch, off):
-    """The negative control of the moves of widths with their weights: with shapes less by one, or the law of precisions
-    in place of that of their logarithms.
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda ratio: 2 * (jnp.exp(ratio) - ratio),
+        pytest.param(lambda ratio: jnp.exp(ratio), marks=pytest.mark.slow),
+    ],
+    ids=["shape", "logarithms"],
+)
+def test_a_wrong_law_of_widths_that_move_with_their_weights_is_noticed(monkeypatch, wrong):
+    """The negative control of their trajectories: with twice the shapes, or without the factor that makes the density
+    of a precision that of its logarithm (and more).
     """
-    right = rescaling._log_density
-
-    def wrong(groups, scales):
-        logs = [jnp.sum(jnp.log(value)) for value in jax.tree.leaves(scales._replace(noise=()))]
-        return right(groups, scales) - off * sum(logs)
-
-    monkeypatch.setattr(rescaling, "_log_density", wrong)
+    monkeypatch.setattr(joint, "_surprise", wrong)
     assert geweke(GEWEKE, rounds=25, chains=3000).min() < 1e-12
 
 
-def test_rescaling_keeps_weights_in_units_of_their_width():
-    """Every input and group is among the moves, and all weights of a width move with it."""
-    prior = learn.Prior(hidden_output=learn.Width(0.3, shape=2, relevance=3), output_bias=learn.Width(0.7))
-    groups = prior.groups(learn.MLP((3,), skip=True), 2, 1)
-    moves = rescaling.moves_of(groups)
-    # inputs to hidden units and to outputs, hidden units; four groups of unknown width; groups against each other
-    assert moves.count == (2 + 2 + 3) + 4 + 1
-    states = prior.sample(KEY, learn.MLP((3,), skip=True), 2, draws=50)
-    normals, uniforms = jax.random.normal(KEY, (50, 100)), jax.random.uniform(KEY, (50, 100, 3))
+def test_a_reference_that_trajectories_leave_unsaid_is_noticed(monkeypatch):
+    """Step sizes come from precisions near the first state; without their law given the last one, trajectories would be
+    no longer reversible.
+    """
+    right = joint.energy
+    monkeypatch.setattr(joint, "energy", lambda position, reference, groups: right(position, position.logs, groups))
+    assert geweke(GEWEKE, rounds=25, chains=3000).min() < 1e-8
 
-    def tried(state, normals, uniforms):
-        misfit = jnp.ones(1)
-        return rescaling.rescaled(
-            state, misfit, groups, moves, lambda params: misfit, state.scales.noise, normals, uniforms
-        )[0]
 
-    after = jax.jit(jax.vmap(tried))(states, normals, uniforms)
+WIDTHS = learn.Prior(hidden_output=learn.Width(0.3, shape=2, relevance=3), output_bias=learn.Width(0.7))
 
-    def units(states, group):
-        each = jax.vmap(
-            lambda state: state.params[group.layer][group.part] * jnp.sqrt(priors.precision(group, state.scales))
-        )
-        return each(states)
 
+def test_coordinates_of_weights_and_widths_have_their_density():
+    """Of states of the prior: there and back, and the density against SciPy's, up to a constant; precisions of relative
+    size r around 1 with shape a have logarithms with the law of log-gamma.
+    """
+    groups = WIDTHS.groups(learn.MLP((3,), skip=True), 2, 1)
+    states = WIDTHS.sample(KEY, learn.MLP((3,), skip=True), 2, draws=50)
+    position = jax.vmap(lambda state: joint.position_of(state, groups))(states)
+    back = jax.vmap(lambda position, noise: joint.state_of(position, groups, noise))(position, states.scales.noise)
+    for one, other in zip(jax.tree.leaves(back), jax.tree.leaves(states), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4)  # exponentials of logarithms, in single precision
+    reference = jax.tree.map(lambda log: log + 0.5, position.logs)
+    found = np.asarray(jax.vmap(lambda at, near: joint.energy(at, near, groups))(position, reference), float)
+
+    def log_gamma(logs, level, shape):
+        return stats.loggamma.logpdf(np.asarray(logs, float) - level + np.log(shape / 2), shape / 2)
+
+    density = sum(
+        stats.norm.logpdf(np.asarray(leaf, float).reshape(50, -1)).sum(1) for leaf in jax.tree.leaves(position.units)
+    )
     for group in groups:
-        # products of up to 100 factors in single precision
-        np.testing.assert_allclose(units(after, group), units(states, group), rtol=1e-4)
-        moved = np.asarray(after.params[group.layer][group.part] != states.params[group.layer][group.part])
-        assert not moved.any() if group.name == "output_bias" else moved.mean() > 0.9
+        level, common = -2 * np.log(group.width.at(group.sources)), position.logs.common.get(group.name)
+        if common is not None:
+            density = density + log_gamma(common, level, group.width.shape)
+            level = np.asarray(common, float)[:, None]
+        if group.name in position.logs.each:
+            density = density + log_gamma(position.logs.each[group.name], level, group.width.relevance).sum(1)
+    np.testing.assert_allclose(found + density, np.mean(found + density), atol=1e-3)  # of sums of about 50, in float32
+
+
+def test_what_the_data_hold_is_learned_from_gradients():
+    """Of a misfit that is quadratic in the outputs of a linear unit, mean squares of gradients are second derivatives:
+    here they are given, half of those assumed; the latest states count most, an input that is never seen not at all.
+    """
+    groups = WIDTHS.groups(learn.MLP((3,), skip=True), 2, 1)
+    state = jax.tree.map(lambda a: a[0], WIDTHS.sample(KEY, learn.MLP((3,), skip=True), 2, draws=1))
+    curvature = {group.name: jnp.full(group.shape, 8.0) for group in groups}
+    curvature["direct"] = curvature["direct"].at[:, 1].set(0)
+    slope = priors.tree_of(groups, lambda group: jnp.where(curvature[group.name] > 0, 2.0, 0.0))
+    seen = joint.seen_more(joint.nothing_seen(groups, jnp.float32), state, slope, curvature, groups)
+    assert all(seen.weights[group.name] == pytest.approx(0.5) for group in groups)  # 2 squared, of 8
+    weight, precision = state.params["skip"]["kernel"][0], state.scales.each["direct"]
+    np.testing.assert_allclose(seen.logs.each["direct"][0], weight[0] ** 2 / (8 / precision[0] / 4), rtol=1e-5)
+    assert seen.logs.each["direct"][1] == 0
+    nothing = jax.tree.map(jnp.zeros_like, slope)
+    for count in (2, 3):
+        seen = joint.seen_more(seen, state, nothing, curvature, groups)
+        assert seen.weights["direct"] == pytest.approx(0.5 / (count * (count + 1) / 2))
+
+
+def test_an_input_that_is_always_zero_does_no_harm():
+    x, y = some()
+    data = jg.datasets.from_arrays(np.c_[x, np.zeros(len(x))], y, constant="keep")
+    learner = learn.Bayes(learn.MLP((3,)), passes=2000, steps=20, window=2, joint=1)
+    scores = jg.assess(KEY, learner, data, resample.leave_out(KEY, 40, 0.25, 2))
+    assert not scores.failed.any()
+    assert (scores.info["joint_rejected"] < 0.5).all()
 
 
 def ranks(learner, sets, cases=8, seed=0):
@@ -322,13 +362,16 @@ def test_chains_of_one_row_differ_and_are_averaged():
     nets = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), fitted.states.params)
     every = jax.vmap(lambda net: learner.network.forward(net, x.T).outputs.T)(nets)
     np.testing.assert_allclose(learner.predict(fitted, x), jnp.mean(every, axis=0), atol=1e-5)  # rounding
-    assert fitted.rejected.shape == fitted.step.shape == (2,)
+    assert fitted.rejected.shape == fitted.step.shape == (2, 2)  # chains, with and without widths
 
 
 def test_trajectories_are_counted_as_documented():
-    neal = learn.Bayes()
+    neal = learn.Bayes(joint=0)
     assert neal.trajectories == (2, 41, 1, 79)  # 2 with fixed widths, then 118, of which a third is dropped
-    assert learn.Bayes(states=20).trajectories == (2, 44, 4, 19)
+    assert learn.Bayes(joint=0, states=20).trajectories == (2, 44, 4, 19)
+    assert learn.Bayes().trajectories == (1, 34, 1, 66)  # of 600 passes each
+    known = learn.Prior(*[learn.Width(0.3)] * 5)
+    assert learn.Bayes(prior=known).trajectories == neal.trajectories  # no widths to move
 
 
 @pytest.mark.usefixtures("own_messages")
@@ -341,8 +384,8 @@ def test_trajectories_are_counted_as_documented():
         ({"objective": "binary_cross_entropy"}, "expected targets 0 and 1 for binary_cross_entropy"),
         ({"window": 200, "blocks": 4}, "expected steps of Bayes in multiples of 2, with two windows in a trajectory"),
         ({"steps": 501}, "expected steps of Bayes in multiples of 2, .*; give at least steps=98"),
-        ({"passes": 100}, "expected the passes of Bayes to be a whole number of at least 1500, got 100; let there be"),
-        ({"rescaling": -0.1}, "expected rescaling to be a finite number of at least 0, got -0.1; give 0 for none"),
+        ({"passes": 100}, "expected the passes of Bayes to be a whole number of at least 1800, got 100; let there be"),
+        ({"joint": -0.1}, "expected joint to be a finite number of at least 0, got -0.1; give 0 for none, or 0.2"),
         ({"persistence": 1.0}, "expected persistence to be a number of at least 0 and below 1, got 1.0"),
         ({"chains": 0}, "expected the chains of Bayes to be a whole number of at least 1, got 0"),
     ],

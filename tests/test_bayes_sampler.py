@@ -51,13 +51,13 @@ def test_a_transition_moves_by_the_step_sizes():
     """So short a trajectory goes straight on with its momentum, which the persistence keeps: as many steps as it has,
     each of the step factor times the size for that weight.
     """
-    learner = learn.Bayes(learn.MLP((3,)), PRIOR, steps=6, window=1, blocks=1, persistence=1 - 1e-10, rescaling=0)
+    learner = learn.Bayes(learn.MLP((3,)), PRIOR, steps=6, window=1, blocks=1, persistence=1 - 1e-10, joint=0)
     random = np.random.default_rng(3)
     arrays = random.normal(size=(2, 30)) * [[1], [5]], random.normal(size=(1, 30)), np.ones(30)
     cases, groups = in_blocks(Cases(*(jnp.asarray(a, jnp.float32) for a in arrays)), 1), learner.groups(2, 1)
     state = jax.tree.map(lambda a: a[0], learner.prior.sample(jax.random.key(0), learner.network, 2, 1, 1))
     momentum = jax.tree.map(jnp.ones_like, state.params)
-    moved, travelled = learner.transition(jax.random.key(1), state, momentum, jnp.float32(1e-3), cases)
+    moved, (travelled,) = learner.transition(jax.random.key(1), state, momentum, jnp.full(1, 1e-3), cases)
     assert travelled.accepted
     sizes = learner.step_sizes(moved.scales, cases, groups)
     by = jax.tree.map(lambda new, old, size: (new - old) / (6e-3 * size), moved.params, state.params, sizes)

@@ -197,7 +197,7 @@ def mlp_mc(number: int, passes: int = 60_000) -> Normalised:
     require("the number of mlp-mc", number, 1, 4)
     prior = Prior() if number < 4 else Prior(input_hidden=Width(0.05, shape=0.5))
     network, passes = MLP(hidden=(20,), skip=number < 3), passes * (2 if number == 1 else 1)
-    return Normalised(Bayes(network, prior, passes=passes, steps=500, window=25, rescaling=0))
+    return Normalised(Bayes(network, prior, passes=passes, steps=500, window=25, joint=0))
 
 
 METHODS = {

@@ -108,8 +108,8 @@ def posterior_draws(key: Key, learner: Any, data: Data, train: Any = None, at: A
         {name: np.asarray(each, float) for name, each in values.items()},
         axes,
         {axis: along[axis] for axis in along if any(axis in each for each in axes.values())},
-        np.asarray(posterior.rejected, float),
-        np.asarray(posterior.step, float),
+        np.asarray(posterior.rejected[:, 0], float),
+        np.asarray(posterior.step[:, 0], float),
         inside.failures[int(failed) - 1] if failed else "",
     )
 

@@ -1,5 +1,6 @@
 """Bayesian networks as a learner: chains of networks and precisions, whose predictions are averaged."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,10 +11,11 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxgen.learn.bayes import joint as joints
 from jaxgen.learn.bayes import prior as priors
 from jaxgen.learn.bayes.convergence import of_all
-from jaxgen.learn.bayes.prior import Group, Prior, State
-from jaxgen.learn.bayes.rescaling import moves_of, rescaled
+from jaxgen.learn.bayes.joint import Logs, Position, Seen
+from jaxgen.learn.bayes.prior import Group, Prior, Scales, State
 from jaxgen.learn.bayes.sampler import Target, Travelled, chosen, trajectory
 from jaxgen.learn.network.iterative import Cases, prepare
 from jaxgen.learn.network.nets import MLP
@@ -36,6 +38,9 @@ in Neal's runs.
 
 _FIRST_WIDTH = 0.5
 
+_JOINT_STEP = 0.25
+"""Times the step factor of the weights, that of weights and widths at the beginning."""
+
 _MOST_REJECTED = 0.8
 """A chain that rejects a larger share of its trajectories hardly moves."""
 
@@ -54,16 +59,17 @@ class Posterior(NamedTuple):
 
     Attributes:
       states: networks and precisions, every array with leading axes [C, S].
-      rejected: share of the trajectories after the discarded part that were rejected, [C].
-      step: the factor of the step sizes after the discarded part, [C].
+      rejected: share of the trajectories after the discarded part that were rejected, of weights alone and, if there
+        are such, of weights and widths, [C, 1 or 2].
+      step: the factors of their step sizes after the discarded part, likewise.
       rhat, effective: rank-normalised split R-hat, and how many independent draws the states are worth, of the
         predictions of 8 training cases, all outputs, [8 K] each.
       sound: whether all numbers of the chains are finite, and the energies small enough to be compared, [].
     """
 
     states: State
-    rejected: Float[Array, " C"]
-    step: Float[Array, " C"]
+    rejected: Float[Array, "C kinds"]
+    step: Float[Array, "C kinds"]
     rhat: Float[Array, " predictions"]
     effective: Float[Array, " predictions"]
     sound: Bool[Array, ""]
@@ -75,18 +81,29 @@ class _Chain(NamedTuple):
     Attributes:
       state: weights and precisions.
       momentum: like the weights.
-      log_step: logarithm of the step factor, [].
-      log_mean: its mean over the later half of the adaptation so far, [].
-      rejected: trajectories rejected after the discarded part, [].
+      seen: what the discarded part has shown of the precisions.
+      log_step: logarithms of the step factors, of trajectories of weights alone and of weights and widths, [kinds].
+      log_mean: their means over the later half of the adaptation so far, [kinds].
+      rejected: trajectories rejected after the discarded part, [kinds].
       energy: the largest there, [].
     """
 
     state: State
     momentum: Any
-    log_step: Float[Array, ""]
-    log_mean: Float[Array, ""]
-    rejected: Int[Array, ""]
+    seen: Seen
+    log_step: Float[Array, " kinds"]
+    log_mean: Float[Array, " kinds"]
+    rejected: Int[Array, " kinds"]
     energy: Float[Array, ""]
+
+
+class _Random(NamedTuple):
+    """Random numbers of one transition: for the precisions, for a trajectory of weights and for one of weights and
+    widths.
+    """
+
+    normals: tuple[Array, Array, Array, Array]
+    uniforms: tuple[Array, Array, Array]
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,10 +111,10 @@ class Bayes(Learner):
     """Networks drawn from the posterior given the training cases, by hybrid Monte Carlo; the prediction is their mean.
 
     Weights move along trajectories of leapfrog steps; between these precisions are drawn from their laws given the
-    weights, and widths move together with their weights (Neal 1996, "Bayesian learning for neural networks";
-    conventions of his programs, but for the last). All chains take the same steps, so that hundreds run together, one
-    or several for each resampled training set. Targets have normal noise of unknown width, or are classes. A case of
-    weight 2 is in the likelihood twice.
+    weights (Neal 1996, "Bayesian learning for neural networks"; conventions of his programs), and along trajectories of
+    a second kind, which he does not have, widths move together with their weights. All chains take the same steps, so
+    that hundreds run together, one or several for each resampled training set. Targets have normal noise of unknown
+    width, or are classes. A case of weight 2 is in the likelihood twice.
 
     The step of each weight is the step factor times the root of its variance, as far as the precisions and the inputs
     tell it (`step_sizes`, those of Neal's programs): never from the weights, so that trajectories can be reversed. The
@@ -121,9 +138,10 @@ class Bayes(Learner):
       blocks: of cases, for partial gradients.
       step: the step factor at the beginning.
       persistence: share of the momentum that a trajectory keeps from the one before, in [0, 1).
-      rescaling: work for moves of widths together with their weights, as a share of that of the trajectory which
-        follows, on top of it; a move is half a pass. With 0 widths are drawn given the weights only, as by Neal's
-        programs, and then the chain takes many thousand passes to find those of inputs that do not matter.
+      joint: leapfrog steps of a trajectory of weights and widths together, one after each of the weights alone, as a
+        multiple of `steps`; a window is as much shorter, if they are fewer. With 0 widths are drawn given the weights
+        only, as by Neal's programs, and then the chain takes many thousand passes to find those of inputs that do not
+        matter.
       discarded: share of the trajectories, after the first 1000 passes or tenth of all, that is not kept.
       states: the most networks kept of a chain, evenly spaced.
       chains: for each training set.
@@ -138,7 +156,7 @@ class Bayes(Learner):
     blocks: int = 4
     step: int | float = 0.4
     persistence: int | float = 0.0
-    rescaling: int | float = 0.2
+    joint: int | float = 0.2
     discarded: int | float = 1 / 3
     states: int = 100
     chains: int = 1
@@ -175,8 +193,9 @@ class Bayes(Learner):
         """How many trajectories have fixed precisions, are discarded in all, lie between kept states, and how many
         states are kept.
         """
-        total = self.passes // self.steps
-        first = max(1, min(_FIRST_PASSES // self.steps, total // 10))
+        both = self.steps + self._joint
+        total = self.passes // both
+        first = max(1, min(_FIRST_PASSES // both, total // 10))
         kept = max(1, total - first - math.floor((total - first) * self.discarded))
         between = math.ceil(kept / self.states)
         return first, total - between * (kept // between), between, kept // between
@@ -233,13 +252,16 @@ class Bayes(Learner):
         """What the chains were like, and what they say of the inputs.
 
         Returns:
-          "rejected" and "step" of each chain, [C]; "rhat" and "effective", the largest R-hat and the fewest independent
+          "rejected" and "step" of each chain, [C], and "joint_rejected" and "joint_step" of the trajectories of weights
+          and widths; "rhat" and "effective", the largest R-hat and the fewest independent
           draws that the states are worth, among the predictions of 8 training cases, [] (NaN of fewer than 8 states);
           "noise", the mean of the standard deviation of the noise, [K], in a
           regression; and for each group with relevances, as "input_hidden", the posterior mean and deviation of the
           width of the weights of each input, "relevance_input_hidden" and "relevance_sd_input_hidden", [D].
         """
-        told = {"rejected": params.rejected, "step": params.step}
+        told = {"rejected": params.rejected[:, 0], "step": params.step[:, 0]}
+        if self._joint:
+            told |= {"joint_rejected": params.rejected[:, 1], "joint_step": params.step[:, 1]}
         told |= {"rhat": jnp.max(params.rhat), "effective": jnp.min(params.effective)}
         scales = jax.tree.map(_flat, params.states.scales)
         if not self.classifies:
@@ -269,16 +291,16 @@ class Bayes(Learner):
             require(f"the {name} of Bayes", getattr(self, name), least, advice=advice)
         require_number("the step of Bayes", self.step, above=0, advice=advice)
         require_number("persistence", self.persistence, least=0, below=1, advice="give 0 for none")
-        require_number("rescaling", self.rescaling, least=0, advice="give 0 for none, or 0.2")
         require_number("the share discarded", self.discarded, least=0, below=1, advice="a third is usual")
-        rounds = self._rounds
-        if self.steps % self._stride or 2 * self.window > rounds + 1:
+        if self.steps % self._stride or 2 * self.window > self.steps // self._stride + 1:
             raise ValueError(
                 f"expected steps of Bayes in multiples of {self._stride}, with two windows in a trajectory, got "
                 f"steps={self.steps} for window={self.window} and blocks={self.blocks}; give at least "
                 f"steps={(2 * self.window - 1) * self._stride}"
             )
-        require("the passes of Bayes", self.passes, 3 * self.steps, advice="let there be many trajectories")
+        require_number("joint", self.joint, least=0, advice="give 0 for none, or 0.2")
+        least = 3 * (self.steps + self._joint)
+        require("the passes of Bayes", self.passes, least, advice="let there be many trajectories")
 
     def _predictions(self, net: Any, inputs: Float[Array, "D m"]) -> Float[Array, "K m"]:
         """Of one network, at cases [D, m]."""
@@ -290,9 +312,16 @@ class Bayes(Learner):
         return 1 if self.blocks == 1 else 2
 
     @property
-    def _rounds(self) -> int:
-        """Rounds of a trajectory."""
-        return self.steps // self._stride
+    def _joint(self) -> int:
+        """Leapfrog steps of a trajectory of weights and widths; none if all widths are known."""
+        if not self.joint or not self.prior.has_unknown_widths(self.network):
+            return 0
+        return self._stride * max(1, round(self.joint * self.steps / self._stride))
+
+    @property
+    def _windows(self) -> tuple[int, int]:
+        """Windows of trajectories of weights, and of weights and widths: shorter ones if these have fewer steps."""
+        return self.window, max(1, min(self.window, self.window * self._joint // self.steps))
 
     def _run(self, key: Key, cases: Cases) -> tuple[_Chain, State]:
         """A chain at its end, and its kept states, [S]."""
@@ -301,8 +330,10 @@ class Bayes(Learner):
         params = priors.tree_of(groups, lambda group: jnp.zeros(group.shape, dtype))
         scales = priors.filled(groups, self.prior.noise, outputs, _FIRST_WIDTH, dtype)
         momentum = jax.tree.map(jnp.zeros_like, params)
-        log_step = jnp.log(jnp.asarray(self.step, dtype))
-        chain = _Chain(State(params, scales), momentum, log_step, log_step, jnp.int32(0), jnp.zeros((), dtype))
+        factors = [1.0, _JOINT_STEP] if self._joint else [1.0]
+        log_step = jnp.log(self.step * jnp.asarray(factors, dtype))
+        none_rejected, seen = jnp.zeros(len(factors), jnp.int32), joints.nothing_seen(groups, dtype)
+        chain = _Chain(State(params, scales), momentum, seen, log_step, log_step, none_rejected, jnp.zeros((), dtype))
         _, discarded, between, kept = self.trajectories
 
         def visit(chain: _Chain, interval: Array) -> tuple[_Chain, State]:
@@ -319,92 +350,128 @@ class Bayes(Learner):
     def _next(self, key: Key, number: Any, chain: _Chain, cases: Cases, groups: tuple[Group, ...]) -> _Chain:
         """The chain after new precisions and one trajectory."""
         first, discarded, _, _ = self.trajectories
+        fixed = number < first
         state, travelled = self.transition(
-            jax.random.fold_in(key, number), chain.state, chain.momentum, jnp.exp(chain.log_step), cases, number < first
+            jax.random.fold_in(key, number),
+            chain.state,
+            chain.momentum,
+            jnp.exp(chain.log_step),
+            cases,
+            fixed,
+            chain.seen,
         )
         adapts = number < discarded
         tried = (number + 1).astype(chain.log_step.dtype)
-        log_step = chain.log_step + (travelled.probability - _WANTED) / jnp.sqrt(tried)
+        probability = jnp.stack([each.probability for each in travelled])
+        accepted = jnp.stack([each.accepted for each in travelled])
+        log_step = chain.log_step + (probability - _WANTED) / jnp.sqrt(tried)
         # The mean over the later half is steadier than the last value: the factor that the kept part has.
         half = discarded // 2
         log_mean = jnp.where(
             number < half, log_step, chain.log_mean + (log_step - chain.log_mean) / jnp.maximum(tried - half, 1)
         )
         log_step = jnp.where(adapts, jnp.where(number == discarded - 1, log_mean, log_step), chain.log_step)
-        rejected = chain.rejected + (~adapts & ~travelled.accepted).astype(jnp.int32)
-        energy = jnp.where(adapts, chain.energy, jnp.maximum(chain.energy, jnp.abs(travelled.energy)))
-        return _Chain(state, travelled.momentum, log_step, log_mean, rejected, energy)
+        rejected = chain.rejected + (~adapts & ~accepted).astype(jnp.int32)
+        energy = jnp.where(adapts, chain.energy, jnp.maximum(chain.energy, jnp.abs(travelled[0].energy)))
+        seen = chain.seen
+        if self._joint:
+            seen = lax.cond(adapts, lambda: self._seen_more(seen, state, cases, groups), lambda: chain.seen)
+        return _Chain(state, travelled[0].momentum, seen, log_step, log_mean, rejected, energy)
 
     def transition(
-        self, key: Key, state: State, momentum: Any, factor: Float[Array, ""], cases: Cases, fixed: Any = False
-    ) -> tuple[State, Travelled]:
-        """New precisions given the weights, moves of both together, then a trajectory of the weights; leaves the
+        self,
+        key: Key,
+        state: State,
+        momentum: Any,
+        factors: Float[Array, " kinds"],
+        cases: Cases,
+        fixed: Any = False,
+        seen: Seen | None = None,
+    ) -> tuple[State, tuple[Travelled, ...]]:
+        """New precisions given the weights, a trajectory of the weights, then one of weights and widths; leaves the
         posterior as it is.
 
         Args:
           key: consumed.
           state: weights and precisions.
-          momentum: of the last trajectory; a tree like the weights.
-          factor: of the step sizes, [].
+          momentum: of the last trajectory of the weights; a tree like them.
+          factors: of the step sizes of the first trajectory, and of the second if there is one, [1 or 2].
           cases: in blocks, x [blocks, D, n], y [blocks, K, n], w [blocks, n]; see `in_blocks`.
           fixed: whether the precisions of the weights stay as they are.
+          seen: what step sizes of the second trajectory are taken from; by default the prior.
         Returns:
-          The state, and how the trajectory went.
+          The state, and how the trajectories went.
         """
         groups = self.groups(cases.x.shape[1], cases.y.shape[1])
-        noises = state.scales.noise.shape[0] if self.prior.noise.shape is not None else 0
-        normals_needed, uniforms_needed = priors.numbers_needed(groups, noises)
-        moves = moves_of(groups)
-        tried = math.ceil(2 * self.rescaling * self.steps) if moves.count else 0
-        leaves, tree = jax.tree.flatten(state.params)
-        sizes = [leaf.size for leaf in leaves]
-        # All from one call, since each takes long to compile; normal numbers as jax.random.normal makes them.
-        counts = normals_needed + sum(sizes) + tried, uniforms_needed + 2 * self.window + 1 + 3 * tried
-        least = np.nextafter(np.array(-1, cases.x.dtype), np.array(0, cases.x.dtype))
-        numbers = jax.random.uniform(key, (sum(counts),), cases.x.dtype, least, 1)
-        normals = math.sqrt(2) * lax.erf_inv(numbers[: counts[0]])
-        uniforms = (numbers[counts[0] :] + 1) / 2
+        random = self._random(key, state, groups)
         misfit = self.misfit_of_all(state.params, cases)
-        scales = priors.resampled(
-            state,
-            groups,
-            self.prior.noise,
-            misfit,
-            jnp.sum(cases.w),
-            normals[:normals_needed],
-            uniforms[:uniforms_needed],
+        drawn = priors.resampled(
+            state, groups, self.prior.noise, misfit, jnp.sum(cases.w), random.normals[0], random.uniforms[0]
         )
-        moved = State(state.params, scales), misfit
-        if tried:
-            moved = rescaled(
-                *moved,
-                groups,
-                moves,
-                lambda params: self.misfit_of_all(params, cases),
-                self._precision(scales),
-                normals[-tried:],
-                uniforms[-3 * tried :].reshape(tried, 3),
-            )
-        still = State(state.params, state.scales._replace(noise=scales.noise)), misfit
-        state, misfit = chosen(jnp.asarray(fixed), still, moved)
-        fresh = jax.tree.unflatten(tree, _like(normals[normals_needed:], leaves))
+        scales = chosen(jnp.asarray(fixed), state.scales._replace(noise=drawn.noise), drawn)
         kept, share = self.persistence, math.sqrt(1 - self.persistence**2)
+        fresh = _like(random.normals[1], state.params)
         momentum = jax.tree.map(lambda old, new: kept * old + share * new, momentum, fresh)
         travelled = trajectory(
-            self.target(state.scales, cases, groups),
-            jax.tree.map(lambda size: factor * size, self.step_sizes(state.scales, cases, groups)),
+            self.target(scales, cases, groups),
+            jax.tree.map(lambda size: factors[0] * size, self.step_sizes(scales, cases, groups)),
             state.params,
             momentum,
-            self._energy(misfit, state.params, state.scales, groups),
-            uniforms[uniforms_needed : uniforms_needed + 2 * self.window + 1],
-            self._rounds,
-            self.window,
+            self._energy(misfit, state.params, scales, groups),
+            random.uniforms[1],
+            self.steps // self._stride,
+            self._windows[0],
         )
-        return State(travelled.position, state.scales), travelled
+        state = State(travelled.position, scales)
+        if not self._joint:
+            return state, (travelled,)
+        seen = joints.nothing_seen(groups, cases.x.dtype) if seen is None else seen
+        position = joints.position_of(state, groups)
+        reference = joints.reference_near(position.logs, _like(random.normals[3], position.logs))
+        near = joints.scales_of(reference, scales.noise)
+        sizes = joints.step_sizes(seen, near, self.curvature(near, cases, groups), groups)
+        sizes = sizes._replace(logs=jax.tree.map(lambda size: jnp.where(fixed, 0, size), sizes.logs))
+        target = self.joint_target(reference, scales.noise, cases, groups)
+        together = trajectory(
+            target,
+            jax.tree.map(lambda size: factors[1] * size, sizes),
+            position,
+            _like(random.normals[2], position),
+            target.energy(position),
+            random.uniforms[2],
+            self._joint // self._stride,
+            self._windows[1],
+        )
+        return joints.state_of(together.position, groups, scales.noise), (travelled, together)
 
-    def target(self, scales: priors.Scales, cases: Cases, groups: tuple[Group, ...]) -> Target:
+    def _seen_more(self, seen: Seen, state: State, cases: Cases, groups: tuple[Group, ...]) -> Seen:
+        """With the slope of the misfit at one more state."""
+        precision = self._precision(state.scales.noise)
+        slope = jax.grad(lambda params: jnp.sum(precision * self.misfit_of_all(params, cases)))(state.params)
+        return joints.seen_more(seen, state, slope, self.curvature(state.scales, cases, groups), groups)
+
+    def _random(self, key: Key, state: State, groups: tuple[Group, ...]) -> _Random:
+        """All random numbers of a transition, from one call, since each takes long to compile; normal numbers as
+        jax.random.normal makes them, uniform ones in (0, 1).
+        """
+        noises = state.scales.noise.shape[0] if self.prior.noise.shape is not None else 0
+        normals, uniforms = priors.numbers_needed(groups, noises)
+        weights = sum(leaf.size for leaf in jax.tree.leaves(state.params))
+        widths = sum(leaf.size for leaf in jax.tree.leaves(state.scales[:2]))
+        windows = [2 * window + 1 for window in self._windows]
+        lengths = [normals, weights, *((weights + widths, widths) if self._joint else (0, 0))]
+        lengths += [uniforms, windows[0], windows[1] if self._joint else 0]
+        dtype = state.scales.noise.dtype
+        least = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
+        numbers = jax.random.uniform(key, (sum(lengths),), dtype, least, 1)
+        count = sum(lengths[:4])
+        numbers = jnp.concatenate([math.sqrt(2) * lax.erf_inv(numbers[:count]), (numbers[count:] + 1) / 2])
+        parts = tuple(jnp.split(numbers, list(itertools.accumulate(lengths[:-1]))))
+        return _Random(parts[:4], parts[4:])
+
+    def target(self, scales: Scales, cases: Cases, groups: tuple[Group, ...]) -> Target:
         """What the weights are sampled from: the posterior given the precisions, of cases [blocks, ...]."""
-        precision = self._precision(scales)
+        precision = self._precision(scales.noise)
         decays = priors.tree_of(
             groups,
             lambda group: lax.optimization_barrier(jnp.broadcast_to(priors.precision(group, scales), group.shape)),
@@ -421,14 +488,36 @@ class Bayes(Learner):
 
         return Target(energy, gradient, self.blocks)
 
-    def _precision(self, scales: priors.Scales) -> Float[Array, " K"]:
+    def joint_target(
+        self, reference: Logs, noise: Float[Array, " K"], cases: Cases, groups: tuple[Group, ...]
+    ) -> Target:
+        """What weights and widths are sampled from: the posterior given the noise's precisions [K], in coordinates of
+        their own.
+        """
+        precision = self._precision(noise)
+
+        def energy(position: Position) -> Float[Array, ""]:
+            params = joints.state_of(position, groups, noise).params
+            return jnp.sum(precision * self.misfit_of_all(params, cases)) + joints.energy(position, reference, groups)
+
+        def gradient(position: Position, block: Any) -> Any:
+            def energy_of_block(position: Position) -> Float[Array, ""]:
+                params = joints.state_of(position, groups, noise).params
+                misfit = self.misfit(params, _block(cases, block))
+                return self.blocks * jnp.sum(precision * misfit) + joints.energy(position, reference, groups)
+
+            return jax.grad(energy_of_block)(position)
+
+        return Target(energy, gradient, self.blocks)
+
+    def _precision(self, noise: Float[Array, " noises"]) -> Float[Array, " outputs"]:
         """What a misfit is multiplied by."""
-        return jnp.ones(1, scales.noise.dtype) if self.classifies else scales.noise
+        return jnp.ones(1, noise.dtype) if self.classifies else noise
 
     def _energy(
-        self, misfit: Float[Array, " K"], params: Any, scales: priors.Scales, groups: tuple[Group, ...]
+        self, misfit: Float[Array, " K"], params: Any, scales: Scales, groups: tuple[Group, ...]
     ) -> Float[Array, ""]:
-        return jnp.sum(self._precision(scales) * misfit) + priors.energy(params, groups, scales)
+        return jnp.sum(self._precision(scales.noise) * misfit) + priors.energy(params, groups, scales)
 
     def misfit(self, params: Any, cases: Cases) -> Float[Array, " K"]:
         """What the targets of some cases, x [D, n], y [K, n], w [n], cost in units of the noise: half the sum of
@@ -451,13 +540,18 @@ class Bayes(Learner):
             jnp.zeros(outputs, cases.x.dtype),
         )
 
-    def step_sizes(self, scales: priors.Scales, cases: Cases, groups: tuple[Group, ...]) -> Any:
+    def step_sizes(self, scales: Scales, cases: Cases, groups: tuple[Group, ...]) -> Any:
         """The step of every weight, but for the step factor: a tree like the parameters, of arrays that broadcast to
-        them.
+        them. A weight of precision a has a second derivative of about a plus its curvature.
+        """
+        curvature = self.curvature(scales, cases, groups)
+        return priors.tree_of(groups, lambda group: lax.rsqrt(priors.precision(group, scales) + curvature[group.name]))
 
-        A weight of precision a whose source has squares that sum to S, on the way to noise of precision t, has a second
-        derivative of about a + S t: squares of hidden units sum to N min(1, variance of what they read), those of
-        biases to N.
+    def curvature(self, scales: Scales, cases: Cases, groups: tuple[Group, ...]) -> dict[str, Array]:
+        """Second derivatives of the misfit that the step sizes assume, of each group: arrays that broadcast to it.
+
+        Of a weight whose source has squares that sum to S, on the way to noise of precision t, it is S t: squares of
+        hidden units sum to N min(1, variance of what they read), those of biases to N.
         """
         total, squares = jnp.sum(cases.w), jnp.einsum("kdn,kn->d", jnp.square(cases.x), cases.w)
         noise = jnp.full(cases.y.shape[1], 0.25, cases.x.dtype) if self.classifies else scales.noise
@@ -465,14 +559,13 @@ class Bayes(Learner):
         hidden = jnp.sum(noise) / by_name["hidden_output"][0]  # of each hidden unit, or of all
         read = jnp.sum(squares[None] / by_name["input_hidden"]) / jnp.maximum(total, 1)
         spread = jnp.minimum(1, 1 / by_name["hidden_bias"] + read)
-        curvature = {
+        return {
             "input_hidden": squares[None] * hidden[:, None],
             "hidden_bias": total * hidden,
             "hidden_output": total * spread[None] * noise[:, None],
             "output_bias": total * noise,
             "direct": squares[None] * noise[:, None],
         }
-        return priors.tree_of(groups, lambda group: lax.rsqrt(by_name[group.name] + curvature[group.name]))
 
 
 def in_blocks(cases: Cases, blocks: int) -> Cases:
@@ -509,10 +602,8 @@ def _flat(a: Array) -> Array:
     return a.reshape(a.shape[0] * a.shape[1], *a.shape[2:])
 
 
-def _like(numbers: Array, leaves: list[Array]) -> list[Array]:
-    """Numbers [p] in the shapes of some arrays."""
-    parts, begin = [], 0
-    for leaf in leaves:
-        parts.append(numbers[begin : begin + leaf.size].reshape(leaf.shape))
-        begin += leaf.size
-    return parts
+def _like(numbers: Array, tree: Any) -> Any:
+    """Numbers [p] in the shapes of a tree of arrays."""
+    leaves, structure = jax.tree.flatten(tree)
+    parts = jnp.split(numbers, list(itertools.accumulate(leaf.size for leaf in leaves[:-1])))
+    return jax.tree.unflatten(structure, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)])

@@ -165,6 +165,12 @@ class Prior(Value):
         direct = Group("direct", "skip", "kernel", (outputs, inputs), self.direct)
         return (*found, direct) if network.skip else found
 
+    def has_unknown_widths(self, network: MLP) -> bool:
+        """Whether there are weights whose width is not given."""
+        return any(
+            group.width.shape is not None or group.width.relevance is not None for group in self.groups(network, 1, 1)
+        )
+
     def sample(self, key: Key, network: MLP, inputs: int, draws: int, outputs: int = 1, noise: bool = True) -> State:
         """Networks drawn from the prior, for prior predictive checks: what functions does it think of?
 
