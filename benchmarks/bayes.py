@@ -40,7 +40,7 @@ PRIOR = learn.Prior(
     output_bias=learn.Width(0.5),
     noise=learn.Width(0.5, shape=6),
 )
-TINY = learn.Bayes(learn.MLP((3,)), PRIOR, passes=40_000, steps=20, window=3, blocks=2, step=0.8, states=39)
+TINY = learn.Bayes(learn.MLP((3,)), PRIOR, passes=40_000, steps=20, window=3, blocks=2, step=0.8, joint=1, states=39)
 POINTS = np.array([[0.0, 0.0], [1.5, -0.5], [-1.0, 1.0], [2.0, 2.0]])
 SETS, CASES, CLASSES = 2000, 10, 13
 CHAINS = 25  # of jaxgen at a time on a core
