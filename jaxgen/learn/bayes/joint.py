@@ -29,7 +29,7 @@ from jaxgen.learn.bayes.prior import Group, Scales, State
 _NEAR = 1.5
 """Standard deviation of the logarithms of a reference about those of the precisions where a trajectory begins."""
 
-_WIDE = 2.0
+_WIDE = 3.0
 """Steps of the logarithms of precisions, as a multiple of what `step_sizes` tells of them."""
 
 
@@ -151,7 +151,7 @@ def step_sizes(seen: Seen, reference: Scales, curvature: dict[str, Array], group
 
     Those of weights in units of their width are the roots of their variances, as far as the second derivatives tell.
     For logarithms of precisions these are far too short, since weights make up for a change of their width: they get
-    the geometric mean of that root and 1, times 2. (Chosen by trial among powers of 1/2 to 1, factors of 1 to 3 and
+    the geometric mean of that root and 1, times 3. (Chosen by trial among powers of 1/2 to 1, factors of 1 to 3 and
     references nearer and further away, on the problem of `benchmarks/bayes.py` and five splits each of two data sets of
     `benchmarks/uci.py`.)
     """
