@@ -244,8 +244,9 @@ class Bayes(Learner):
 
     def failure(self, params: Posterior) -> Int[Array, ""]:
         """The number of its sentence in `failures`, 0 if all chains went well; []."""
-        rejects = jnp.any(params.rejected > _MOST_REJECTED)
-        collapsed = jnp.any(params.step < _LEAST_STEP)
+        # A chain whose joint trajectories are rejected is as good as one without them.
+        rejects = jnp.any(params.rejected[:, 0] > _MOST_REJECTED)
+        collapsed = jnp.any(params.step[:, 0] < _LEAST_STEP)
         return jnp.where(~params.sound, 1, jnp.where(collapsed, 3, jnp.where(rejects, 2, 0))).astype(jnp.int32)
 
     def diagnose(self, params: Posterior) -> dict[str, Array]:
