@@ -167,8 +167,8 @@ class Bayes(Learner):
         return (
             "its chain left the finite numbers, or those whose differences its precision knows (normalise the data "
             "with learn.Normalised, or use a prior of wider noise)",
-            f"it rejected more than {_MOST_REJECTED:.0%} of its trajectories (info['rejected']; use more blocks, more "
-            "passes so that the step can adapt longer, or a smaller step)",
+            f"it rejected more than {_MOST_REJECTED:.0%} of its trajectories (info['rejected']; use more passes or "
+            "fewer steps, so that the step can adapt longer, more blocks, or a smaller step)",
             f"its step factor collapsed below {_LEAST_STEP:g} (info['step']; use more blocks, a narrower prior, or "
             "normalise the data with learn.Normalised)",
         )
