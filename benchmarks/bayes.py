@@ -335,7 +335,7 @@ def rates(chains, n, d):
     lines = [
         f"Effective samples of predictions a second: {chains} chains at once, {n} cases, {d} inputs, 20 hidden units,",
         "prior of mlp-mc-3; seconds with the discarded part, without compilation; medians over 10 new points (ArviZ).",
-        "Discarded: of jaxgen 36 % of all passes (of short trajectories 24 to 28 %), of the others the first number",
+        "Discarded: of jaxgen 33 to 35 % of all passes (of short trajectories 24 %), of the others the first number",
         "of samples. Joint: further steps, in which widths move along, after those of the weights alone.",
         "",
         f"{'':38s}{'seconds':>9s}{'samples':>9s}{'effective':>11s}{'a second':>10s}{'R-hat':>8s}{'noise':>8s}",

@@ -12,7 +12,7 @@ import jaxgen as jg
 from jaxgen import learn, resample
 from jaxgen.learn.bayes import joint
 from jaxgen.learn.bayes import prior as priors
-from jaxgen.learn.bayes.learner import in_blocks
+from jaxgen.learn.bayes.blocks import in_blocks
 from jaxgen.learn.network.iterative import prepare
 
 KEY = jax.random.key(11)

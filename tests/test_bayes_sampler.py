@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from jaxgen import learn
-from jaxgen.learn.bayes.learner import in_blocks
+from jaxgen.learn.bayes.blocks import in_blocks
 from jaxgen.learn.bayes.prior import Scales
 from jaxgen.learn.bayes.sampler import Moving, Target, leapfrog, there_and_back, trajectory
 from jaxgen.learn.network.iterative import Cases

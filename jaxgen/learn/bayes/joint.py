@@ -119,7 +119,7 @@ def nothing_seen(groups: tuple[Group, ...], dtype: Any) -> Seen:
     """Before a chain has begun: what is assumed."""
     return Seen(
         {group.name: jnp.ones((), dtype) for group in groups},
-        _of_groups(groups, lambda group: jnp.ones(group.sources if group.width.relevance else (), dtype)),
+        _of_groups(groups, lambda group: jnp.ones(() if group.width.relevance is None else group.sources, dtype)),
         jnp.zeros((), dtype),
     )
 
@@ -170,7 +170,7 @@ def _of_groups(groups: tuple[Group, ...], values: Callable[[Group], Array]) -> L
     """Numbers that a function gives for each group with unknown precisions, [] or [sources]; zeros for precisions
     around which those of its sources lie.
     """
-    found = {group.name: values(group) for group in groups if group.width.shape or group.width.relevance}
+    found = {group.name: values(group) for group in groups}
     each = {group.name: found[group.name] for group in groups if group.width.relevance is not None}
     common = {
         group.name: jnp.zeros_like(found[group.name][0]) if group.name in each else found[group.name]

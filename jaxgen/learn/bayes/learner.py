@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.learn.bayes import joint as joints
 from jaxgen.learn.bayes import prior as priors
+from jaxgen.learn.bayes.blocks import block_of, in_blocks, watched_cases
 from jaxgen.learn.bayes.convergence import of_all
 from jaxgen.learn.bayes.joint import Logs, Position, Seen
 from jaxgen.learn.bayes.prior import Group, Prior, Scales, State
@@ -50,9 +51,6 @@ _LEAST_STEP = 1e-3
 _KNOWN = 0.1
 """Error of an energy by rounding, in units of what decides about a trajectory, beyond which a chain is not sound."""
 
-_WATCHED = 8
-"""Training cases whose predictions tell whether the chains agree."""
-
 
 class Posterior(NamedTuple):
     """The kept states of C chains, S of each.
@@ -81,7 +79,7 @@ class _Chain(NamedTuple):
     Attributes:
       state: weights and precisions.
       momentum: like the weights.
-      seen: what the discarded part has shown of the precisions.
+      seen: how strongly the data held weights and precisions in the discarded part.
       log_step: logarithms of the step factors, of trajectories of weights alone and of weights and widths, [kinds].
       log_mean: their means over the later half of the adaptation so far, [kinds].
       rejected: trajectories rejected after the discarded part, [kinds].
@@ -217,7 +215,7 @@ class Bayes(Learner):
         finite = jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(states)])
         known = jnp.all(jnp.finfo(x.dtype).eps * chain.energy < _KNOWN)
         rejected = chain.rejected.astype(x.dtype) / (between * kept)
-        watched = used.x[:, _some(used.w)]
+        watched = used.x[:, watched_cases(used.w)]
         traces = lax.map(lambda net: self._predictions(net, watched).reshape(-1), jax.tree.map(_flat, states.params))
         rhat, effective = of_all(traces.reshape(self.chains, kept, -1))
         return Posterior(states, rejected, jnp.exp(chain.log_step), rhat, effective, known & jnp.all(finite))
@@ -301,7 +299,8 @@ class Bayes(Learner):
             )
         require_number("joint", self.joint, least=0, advice="give 0 for none, or 0.2")
         least = 3 * (self.steps + self._joint)
-        require("the passes of Bayes", self.passes, least, advice="let there be many trajectories")
+        advice = f"let there be many trajectories (steps={self.steps} and {self._joint} joint ones are one)"
+        require("the passes of Bayes", self.passes, least, advice=advice)
 
     def _predictions(self, net: Any, inputs: Float[Array, "D m"]) -> Float[Array, "K m"]:
         """Of one network, at cases [D, m]."""
@@ -399,7 +398,7 @@ class Bayes(Learner):
           factors: of the step sizes of the first trajectory, and of the second if there is one, [1 or 2].
           cases: in blocks, x [blocks, D, n], y [blocks, K, n], w [blocks, n]; see `in_blocks`.
           fixed: whether the precisions of the weights stay as they are.
-          seen: what step sizes of the second trajectory are taken from; by default the prior.
+          seen: what step sizes of the second trajectory are taken from; by default what is assumed of the data.
         Returns:
           The state, and how the trajectories went.
         """
@@ -483,7 +482,7 @@ class Bayes(Learner):
 
         def gradient(params: Any, block: Any) -> Any:
             def energy_of_block(params: Any) -> Float[Array, ""]:
-                return self.blocks * jnp.sum(precision * self.misfit(params, _block(cases, block)))
+                return self.blocks * jnp.sum(precision * self.misfit(params, block_of(cases, block)))
 
             return jax.tree.map(lambda g, d, q: g + d * q, jax.grad(energy_of_block)(params), decays, params)
 
@@ -504,7 +503,7 @@ class Bayes(Learner):
         def gradient(position: Position, block: Any) -> Any:
             def energy_of_block(position: Position) -> Float[Array, ""]:
                 params = joints.state_of(position, groups, noise).params
-                misfit = self.misfit(params, _block(cases, block))
+                misfit = self.misfit(params, block_of(cases, block))
                 return self.blocks * jnp.sum(precision * misfit) + joints.energy(position, reference, groups)
 
             return jax.grad(energy_of_block)(position)
@@ -532,12 +531,12 @@ class Bayes(Learner):
     def misfit_of_all(self, params: Any, cases: Cases) -> Float[Array, " K"]:
         """The same of all blocks, x [blocks, D, n]; [K] or [1]."""
         if self.blocks == 1:
-            return self.misfit(params, _block(cases, 0))
+            return self.misfit(params, block_of(cases, 0))
         outputs = 1 if self.classifies else cases.y.shape[1]
         return lax.fori_loop(
             0,
             self.blocks,
-            lambda block, total: total + self.misfit(params, _block(cases, block)),
+            lambda block, total: total + self.misfit(params, block_of(cases, block)),
             jnp.zeros(outputs, cases.x.dtype),
         )
 
@@ -567,35 +566,6 @@ class Bayes(Learner):
             "output_bias": total * noise,
             "direct": squares[None] * noise[:, None],
         }
-
-
-def in_blocks(cases: Cases, blocks: int) -> Cases:
-    """Cases [D, n], [K, n], [n] cut into blocks, x [blocks, D, m], y [blocks, K, m], w [blocks, m].
-
-    The cases in use, in their order, are cut into blocks of equal numbers (within one), whatever they weigh; cases of
-    weight 0 fill up. So where all weights are 1 the blocks are those of Neal's programs.
-    """
-    if blocks == 1:
-        return Cases(*(a[None] for a in cases))
-    n = cases.w.shape[0]
-    in_use = jnp.nonzero(cases.w > 0, size=n, fill_value=0)[0]
-    borders = jnp.arange(blocks + 1) * jnp.sum(cases.w > 0) // blocks
-    place = borders[:-1, None] + jnp.arange(-(-n // blocks))[None]
-    index = in_use[jnp.minimum(place, n - 1)]
-    w = jnp.where(place < borders[1:, None], cases.w[index], 0)
-    x, y = (jnp.moveaxis(a[:, index], 0, 1) for a in (cases.x, cases.y))
-    return Cases(x, y, w)
-
-
-def _some(w: Float[Array, " n"]) -> Int[Array, " 8"]:
-    """Numbers of 8 of the cases of weights above 0, spread evenly over them; some come twice if there are fewer."""
-    in_use = jnp.nonzero(w > 0, size=w.shape[0], fill_value=0)[0]
-    return in_use[jnp.arange(_WATCHED) * jnp.sum(w > 0) // _WATCHED]
-
-
-def _block(cases: Cases, number: Any) -> Cases:
-    """One block, x [D, m], y [K, m], w [m]."""
-    return Cases(*(lax.dynamic_index_in_dim(a, number, keepdims=False) for a in cases))
 
 
 def _flat(a: Array) -> Array:
