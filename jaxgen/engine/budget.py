@@ -22,6 +22,15 @@ several of them stay in the cache.
 """
 
 
+_SHARED_BYTES = 1 << 26
+"""The same where the rows of a chunk share work that is worth doing for more of them than fit into the cache."""
+
+_SHARED = 8.0
+"""How many times the work that the rows of a chunk share their own should be, if there are so many rows: fewer and
+larger chunks do what is shared less often.
+"""
+
+
 def workers_of(job: Job) -> int:
     """Threads that each run a chunk of their own: one per core on a single CPU device, one otherwise, and for a caller
     who asked for one.
@@ -58,12 +67,16 @@ class Budget:
 
     @classmethod
     def of(cls, job: Job) -> "Budget":
-        """On a CPU the cache of each core sets the size of chunks, elsewhere a share of the memory of each device."""
+        """On a CPU the cache of each core sets the size of chunks, and what their rows share; elsewhere a share of the
+        memory of each device.
+        """
         device, needs, devices = job.here, facts(job), len(job.devices)
         most = max(needs.row_bytes, needs.predict_bytes)
         if device.platform == "cpu":
+            in_cache = min(_CACHE_BYTES // needs.row_bytes, _LOOP_CACHE_BYTES // needs.loop_bytes)
+            worth = min(_SHARED_BYTES // needs.row_bytes, math.ceil(_SHARED * needs.shared / needs.operations))
             return cls(
-                devices * max(1, min(_CACHE_BYTES // needs.row_bytes, _LOOP_CACHE_BYTES // needs.loop_bytes)),
+                devices * max(1, in_cache, worth),
                 most,
                 free_bytes(),
                 workers_of(job),

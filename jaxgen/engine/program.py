@@ -52,6 +52,9 @@ _LITTLE = 1e8
 _NOT_MUCH = 4e9
 """Operations of a whole run for which XLA's older way to write out fused operations loses less time than it saves."""
 
+_ROWS = (61, 67, 71, 73, 79, 83)
+"""Rows of a chunk that is traced to see what it takes."""
+
 _LEAST_EFFORT, _MOST_EFFORT = 7, 14
 """Powers of ten: runs of fewer or more operations than these are compiled alike."""
 
@@ -80,6 +83,7 @@ class Facts:
       predict_bytes: the same while it predicts all cases.
       alone: it seems to call LAPACK, and then must not run beside another; see `Program`.
       operations: arithmetic of one training and its predictions, roughly; see `Learner.rounds`.
+      shared: arithmetic of a chunk of rows that are trained together which is the same for any number of them, roughly.
       info: shape and type of what the learner's `diagnose` says of a row.
     """
 
@@ -88,6 +92,7 @@ class Facts:
     predict_bytes: int
     alone: bool
     operations: float
+    shared: float
     info: Mapping[str, jax.ShapeDtypeStruct]
 
 
@@ -127,7 +132,7 @@ def facts(job: Job) -> Facts:
     """
     if job.learner.on_host:
         cases = 8 * (job.cases + job.new) * (job.inputs + job.outputs)
-        return Facts(cases, cases, cases, alone=False, operations=_HOST_OPERATIONS, info={})
+        return Facts(cases, cases, cases, alone=False, operations=_HOST_OPERATIONS, shared=0.0, info={})
     with jax.enable_x64(job.wide):
         return _facts(job, settings())
 
@@ -155,7 +160,9 @@ def _file(job: Job, *others: Any, kind: str) -> Path | None:
 
 
 def _traced(job: Job) -> Facts:
-    key, rows = jax.random.key(0), 61 if job.together else 1  # a number that no other axis is likely to have
+    others = {job.cases + job.new, job.cases, job.inputs, job.inputs + 1, job.outputs}
+    rows = next(r for r in _ROWS if r not in others) if job.together else 1  # so that no other axis is as long
+    key = jax.random.key(0)
     x, y = (jax.ShapeDtypeStruct((job.cases, width), job.dtype) for width in (job.inputs, job.outputs))
     if job.together:
         train = jax.ShapeDtypeStruct((rows, job.cases), np.uint8)
@@ -173,9 +180,11 @@ def _traced(job: Job) -> Facts:
     programs = (fit, predict, fail, tell)
     alone = any(equation.primitive.name in _LAPACK for program in programs for equation in _equations(program))
     widest = max(_widest(_equations(fit), rows), job.cases * np.dtype(job.dtype).itemsize)
-    operations = _operations(fit, job.learner.rounds) / rows + _operations(predict, job.learner.rounds)
+    rounds = job.learner.rounds
+    shared = _operations(fit, rounds, without=rows) if job.together else 0.0
+    operations = (_operations(fit, rounds) - shared) / rows + _operations(predict, rounds)
     in_loops = _widest(_equations_of_loops(fit), rows)
-    return Facts(widest, in_loops, _widest(_equations(predict), 1), alone, operations, info)
+    return Facts(widest, in_loops, _widest(_equations(predict), 1), alone, operations, shared, info)
 
 
 def _widest(equations: Iterator[Any], rows: int) -> int:
@@ -189,18 +198,19 @@ def _widest(equations: Iterator[Any], rows: int) -> int:
     return max(1, max(sizes, default=1) // rows)
 
 
-def _operations(program: Any, rounds: int | None) -> float:
+def _operations(program: Any, rounds: int | None, without: int | None = None) -> float:
     """Additions and multiplications of a traced program, roughly.
 
     Args:
       program: traced.
       rounds: what all its loops, one within the other, make together; None takes loops of a known number of rounds as
         they are, and 100 for the others.
+      without: only those of arrays none of whose axes has this length.
     """
-    return math.fsum(_operations_of(equation, rounds) for equation in getattr(program, "jaxpr", program).eqns)
+    return math.fsum(_operations_of(equation, rounds, without) for equation in getattr(program, "jaxpr", program).eqns)
 
 
-def _operations_of(equation: Any, rounds: int | None) -> float:
+def _operations_of(equation: Any, rounds: int | None, without: int | None = None) -> float:
     """The same of a single equation."""
     name, inner = equation.primitive.name, list(_programs_in(equation))
     if inner:
@@ -208,7 +218,9 @@ def _operations_of(equation: Any, rounds: int | None) -> float:
         if name in ("while", "scan"):
             length = equation.params.get("length", 100)
             times, within = (rounds, 1) if rounds is not None else (length, None)
-        return times * math.fsum(_operations(each, within) for each in inner)
+        return times * math.fsum(_operations(each, within, without) for each in inner)
+    if any(without in v.aval.shape for v in equation.outvars):
+        return 0.0
     size = float(max((math.prod(v.aval.shape) for v in equation.outvars), default=1))
     if name == "dot_general":
         (contracted, _), _ = equation.params["dimension_numbers"]

@@ -350,26 +350,48 @@ def _eliminated(basis: _Shared, w: Float[Array, "R n"], n: int, left_out: int | 
 def _of_left_out(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int) -> Float[Array, "R p p"]:
     """Gram matrices of the cases of weight 0 of each row, where the others have weight 1."""
 
-    def of_row(w: Float[Array, " n"]) -> Float[Array, "p p"]:
-        where = jnp.nonzero(w == 0, size=left_out, fill_value=len(w))[0]
+    def of_row(where: Int[Array, " m"]) -> Float[Array, "p p"]:
         absent = cases.at[where].get(mode="fill", fill_value=0)
         return absent.T @ absent
 
-    return lax.map(of_row, w)
+    return lax.map(of_row, _left_out_cases(w, left_out))
 
 
 def _downdated(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int) -> Solve:
     """Solver of (basis' W basis) z = b for rows that leave out a few cases C of all: I + basis_C' (I - H_CC)^-1
     basis_C, H = basis basis'.
+
+    All rows share the product with the basis, and H where it is no larger than the rows of the basis that they leave
+    out.
     """
-    absent, where = lax.top_k(1 - w, max(1, left_out))
-    rows = jnp.transpose(cases[where] * absent[:, :, None], (1, 2, 0))
-    inner = _solver(jnp.eye(len(rows), dtype=w.dtype)[:, :, None] - jnp.einsum("ipr,jpr->ijr", rows, rows))
+    left_out = max(1, left_out)
+    where = _left_out_cases(w, left_out)
+    shared = len(cases) ** 2 <= where.size * cases.shape[1]
+
+    def of_row(where: Int[Array, " m"]) -> Float[Array, "m m"]:
+        rows = cases.at[where].get(mode="fill", fill_value=0)
+        return rows @ rows.T
+
+    if shared:
+        hat = cases @ cases.T
+        inside = hat.at[where[:, :, None], where[:, None, :]].get(mode="fill", fill_value=0)
+    else:
+        inside = lax.map(of_row, where)
+    inner = _solver(jnp.moveaxis(jnp.eye(left_out, dtype=w.dtype)[None] - inside, 0, -1))
+    row = jnp.arange(len(w))[None]
 
     def solve(b: Float[Array, "p K R"]) -> Float[Array, "p K R"]:
-        return b + jnp.einsum("ipr,ikr->pkr", rows, inner(jnp.einsum("ipr,pkr->ikr", rows, b)))
+        predicted = jnp.einsum("np,pkr->nrk", cases, b)
+        outside = inner(jnp.moveaxis(predicted.at[where.T, row].get(mode="fill", fill_value=0), 2, 1))
+        spread = jnp.zeros_like(predicted).at[where.T, row].set(jnp.moveaxis(outside, 1, 2), mode="drop")
+        return b + jnp.einsum("np,nrk->pkr", cases, spread)
 
     return solve
+
+
+def _left_out_cases(w: Float[Array, "R n"], left_out: int) -> Int[Array, "R m"]:
+    """Numbers of the cases of weight 0 of each row, in order; n where a row leaves out fewer."""
+    return jax.vmap(lambda w: jnp.nonzero(w == 0, size=left_out, fill_value=len(w))[0])(w)
 
 
 def _solver(matrices: Float[Array, "m m R"]) -> Solve:

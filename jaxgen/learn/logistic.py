@@ -194,9 +194,14 @@ class Logistic(Learner):
         products: Float[Array, "t n"] | None,
         quick: bool,
     ) -> Start:
-        """Where rows whose mean weights are w [n] begin: at the minimum for these, which is near that of each."""
+        """Where rows whose mean weights are w [n] begin: at the minimum for these, which is near that of each; single
+        precision is enough for that.
+        """
         problem, hopeless, _ = self._problem(basis, y, w, products)
-        return start_for_similar(problem, minimised(problem, hopeless, self.steps, not self._penalised, None, quick))
+        asked = problem.single if quick else problem
+        start = start_for_similar(asked, minimised(asked, hopeless, self.steps, not self._penalised, None, quick))
+        # What rounding leaves of the sum over the classes would stay, since no step has any.
+        return start._replace(solution=problem.centred(start.solution.astype(y.dtype)))
 
     def _problem(
         self, basis: "_Basis", y: Float[Array, "n K"], w: Float[Array, " n"], products: Float[Array, "t n"] | None

@@ -152,9 +152,12 @@ class Problem(Gram, abc.ABC):
         excess, _ = self.residuals(self.above(solution @ self.cases))
         return self._cosine(excess, solution, self._gradient(excess, solution))
 
-    def direction(self, solution: Float[Array, "K p"], before: "Inverses", quick: bool) -> "Direction":
+    def direction(
+        self, solution: Float[Array, "K p"], before: "Inverses", quick: bool, shared: Float[Array, "K p p"] | None
+    ) -> "Direction":
         """The gradient [K, p], and Newton's step as exactly as the distance to the minimum deserves; `quick`: by
-        products in single precision.
+        products in single precision. Inverse Hessians that several problems share are never made anew, since one
+        product with them serves all.
         """
         excess, known = self.residuals(self.above(solution @ self.cases))
         gradient = self._gradient(excess, solution)
@@ -163,12 +166,15 @@ class Problem(Gram, abc.ABC):
             return Direction(gradient, -step, pivot, jnp.bool_(True), before)
         # A residual as small as the distance to the minimum, relatively, keeps the convergence quadratic.
         enough = jnp.clip(self._cosine(excess, solution, gradient), _TIGHT, _LOOSE)
-        inverses = lax.cond(
-            in_any_row(before.rounds > max(_FEWEST_ROUNDS, len(self.cases) // 2)),
-            lambda: self._inverses(known),
-            lambda: before.matrices,
-        )
-        problem = self._single if quick else self
+        if shared is None:
+            inverses = lax.cond(
+                in_any_row(before.rounds > max(_FEWEST_ROUNDS, len(self.cases) // 2)),
+                lambda: self._inverses(known),
+                lambda: before.matrices,
+            )
+        else:
+            inverses = shared
+        problem = self.single if quick else self
         known = known.astype(problem.w.dtype)
 
         def product(step: Float[Array, "K p"]) -> Float[Array, "K p"]:
@@ -176,11 +182,12 @@ class Problem(Gram, abc.ABC):
             return problem._gradient(problem.curved(known, step @ problem.cases), step).astype(gradient.dtype)
 
         def preconditioned(rest: Float[Array, "K p"]) -> Float[Array, "K p"]:
-            return self.centred(jnp.einsum("kpq,kq->kp", inverses, rest))
+            pulled = jnp.einsum("kpq,kq->kp", inverses, rest.astype(inverses.dtype))
+            return self.centred(pulled.astype(rest.dtype))
 
         rounds = _MOST_QUICK if quick else gradient.size
         found = _conjugate_gradients(product, preconditioned, gradient, enough, rounds)
-        made = Inverses(inverses, found.rounds)
+        made = Inverses(inverses if shared is None else before.matrices, found.rounds)
         return Direction(gradient, -found.solution, found.least / found.largest, found.enough, made)
 
     def start_at_zero(self) -> "Start":
@@ -203,7 +210,7 @@ class Problem(Gram, abc.ABC):
         return jax.vmap(_inverse)(self.weighted(self.by_class(known) * self.w[None]))
 
     @property
-    def _single(self) -> "Problem":
+    def single(self) -> "Problem":
         """The same in single precision."""
         numbers = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "products"}
         return replace(self, products=None, **{name: value.astype(jnp.float32) for name, value in numbers.items()})
@@ -400,7 +407,7 @@ def minimised(
     eps = float(jnp.finfo(dtype).eps)
 
     def step(state: State) -> State:
-        found = problem.direction(state.point.solution, state.inverses, quick)
+        found = problem.direction(state.point.solution, state.inverses, quick, shared)
         finite = jnp.all(jnp.isfinite(found.step))
         direction = jnp.where(finite, found.step, 0)
         largest, change = problem.logit(state.point.solution), problem.logit(direction)
@@ -418,12 +425,15 @@ def minimised(
             done = done | separated
         return State(point, state.iterations + 1, trouble.astype(jnp.int32), done, found.inverses)
 
-    count = jnp.zeros((), jnp.int32)
+    count, shared = jnp.zeros((), jnp.int32), None
     if start is None:
         start, zero = problem.start_at_zero(), jnp.zeros((), dtype)
         point = Point(start.solution, math.log(max(2, problem.shape[0])) * jnp.sum(problem.w), zero)
     else:
         point = problem.at(start.solution)
+        if quick:
+            shared = start.inverses.matrices
+            start = start._replace(inverses=Inverses(shared[:0], count))
     return lax.while_loop(
         lambda state: ~state.done & (state.iterations < steps),
         step,

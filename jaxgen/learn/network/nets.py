@@ -89,21 +89,25 @@ _STARTS = {"glorot": (1.0, "fan_avg"), "lecun": (1.0, "fan_in"), "he": (2.0, "fa
 
 
 class _Dense(nn.Module):
-    """kernel [out, in] @ x [in, n] + bias [out]."""
+    """kernel [out, in] @ x [in, n] + bias [out].
+
+    Where cases have weights [n], the bias is added as a product, so that its gradient is one too, which takes less time
+    than a sum over the cases.
+    """
 
     width: int
     start: float | str
     bias: bool = True
 
     @nn.compact
-    def __call__(self, x: Array) -> Array:
+    def __call__(self, x: Array, w: Array | None) -> Array:
         weights = _scaled(*_STARTS[self.start]) if isinstance(self.start, str) else nn.initializers.zeros
         product = self.param("kernel", weights, (self.width, x.shape[0]), x.dtype) @ x
-        return (
-            product + self.param("bias", nn.initializers.zeros, (self.width,), x.dtype)[:, None]
-            if self.bias
-            else product
-        )
+        if not self.bias:
+            return product
+        bias = self.param("bias", nn.initializers.zeros, (self.width,), x.dtype)[:, None]
+        # Ones that XLA takes for numbers it does not know, else it makes a sum of the product.
+        return product + (bias if w is None else bias @ (w >= 0).astype(x.dtype)[None])
 
 
 class _BatchNorm(nn.Module):
@@ -137,16 +141,16 @@ class _Layers(nn.Module):
         h, hidden, statistics_seen = self._disturbed(x, 0, w, key), [], []
         direct = h
         for number, width in enumerate(mlp.hidden):
-            h = _Dense(width, mlp.init, name=f"hidden_{number}")(h)
+            h = _Dense(width, mlp.init, name=f"hidden_{number}")(h, w)
             if mlp.batch_norm:
                 h, seen = _BatchNorm(name=f"norm_{number}")(h, w, None if w is not None else statistics[number])
                 statistics_seen.append(seen)
             h = activation(h)
             hidden.append(h)
             h = self._disturbed(h, number + 1, w, key)
-        outputs = _Dense(self.outputs, mlp.init, name="output")(h)
+        outputs = _Dense(self.outputs, mlp.init, name="output")(h, None)
         if mlp.skip:
-            outputs = outputs + _Dense(self.outputs, mlp.init, bias=False, name="skip")(direct)
+            outputs = outputs + _Dense(self.outputs, mlp.init, bias=False, name="skip")(direct, w)
         return Forward(outputs, tuple(hidden), tuple(statistics_seen))
 
     def _disturbed(self, h: Array, layer: int, w: Array | None, key: Any) -> Array:
