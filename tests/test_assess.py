@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgen import Data, assess, learn, loss, resample
+from jaxgen import Data, assess, datasets, learn, loss, resample
 from jaxgen.engine import budget, program, progress
 from jaxgen.types import as_learner
 from jaxgen.types.identity import named
@@ -372,6 +372,22 @@ def test_programs_that_call_lapack_run_to_their_end():
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="other devices run one chunk at a time anyway")
+def test_rows_that_share_much_work_are_trained_many_at_a_time(monkeypatch):
+    """Distances of all cases are found once a chunk, which takes longer than a row; the losses are the same."""
+    random, known = np.random.default_rng(3), as_learner(learn.Neighbours(3))
+    data = datasets.from_arrays(random.normal(size=(1200, 8)), random.normal(size=1200))
+    plan = resample.k_fold(KEY, 1200, folds=5, repeats=30)
+    chosen = ENGINE.way(known, loss.squared, data, plan)
+    job = ENGINE.job_of(known, loss.squared, data, chosen, tuple(jax.devices()[:1]), False)
+    needs = program.facts(job)
+    assert needs.shared > 10 * needs.operations, "products of all cases with each other, and those of a row with few"
+    many, losses = budget.Budget.of(job).most_rows, assess(KEY, known, data, plan)
+    monkeypatch.setattr(budget, "_SHARED", 0.0)
+    few, again = budget.Budget.of(job).most_rows, assess(KEY, known, data, plan)
+    assert few < len(plan.train) // 2 < many
+    np.testing.assert_array_equal(losses.values, again.values)
+
+
 @pytest.mark.parametrize(
     ("learner", "alone"),
     [

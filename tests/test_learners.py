@@ -330,13 +330,14 @@ MANY = np.random.default_rng(1).normal(size=(170, 70))
     ("plan", "way"),
     [
         (resample.k_fold(jax.random.key(0), 170, folds=10), "_downdated"),
+        (resample.k_fold(jax.random.key(0), 170, folds=11, repeats=10), "_downdated"),
         (resample.leave_out(jax.random.key(0), 170, 0.2, 9), "_eliminated"),
     ],
-    ids=["17 left out", "34 left out"],
+    ids=["17 left out", "15 or 16 left out of many rows", "34 left out"],
 )
 def test_many_inputs_and_many_left_out(plan, way, dtype, monkeypatch):
     """Down-dating by 17 cases and elimination of 71 unknowns, both too many to unroll, against NumPy's least squares;
-    and each only where it is the faster one.
+    and each only where it is the faster one. Many rows share the hat matrix of all cases, few do not.
     """
     other = {"_downdated": "_eliminated", "_eliminated": "_downdated"}[way]
     monkeypatch.setattr(linear, other, None)

@@ -526,6 +526,9 @@ def test_rows_that_start_together_end_where_each_ends_alone(ridge, dtype, monkey
     got = jax.vmap(learner.predict, in_axes=(0, None))(fits, jnp.asarray(x))[trusted]
     want = [train(learner, x, y, row, x)[1] for row in w[trusted]]
     np.testing.assert_allclose(got, np.reshape(want, got.shape), rtol=0, atol=EXACT[dtype])
+    # Weights are sums of products of about 30 numbers, each rounded.
+    rounding = 100 * np.finfo(dtype).eps * np.abs(fits.weights[trusted]).max(initial=0)
+    np.testing.assert_allclose(fits.weights[trusted].sum(-1), 0, atol=rounding)
 
 
 def test_rows_that_one_basis_does_not_suit_are_fitted_on_their_own(dtype):
