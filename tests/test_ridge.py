@@ -98,6 +98,59 @@ def test_the_leave_one_out_loss_is_that_of_a_loop(intercept):
     np.testing.assert_allclose(got.weights, fitted(learner, np.nan_to_num(x), np.nan_to_num(y), w).weights, rtol=1e-9)
 
 
+@partial(jax.jit, static_argnums=(0, 4))
+def fit_rows(learner, x, y, w, left_out):
+    return learner.fit_rows(jax.random.split(KEY, len(w)), x, y, w, left_out)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("k", [1, 2])
+def test_rows_that_leave_out_few_share_one_decomposition(intercept, k):
+    """Four cases of 60 or fewer, by hat matrices of all cases: what a fit of each row gives."""
+    learner, (x, y) = learn.Ridge(PENALTIES, intercept), problem(60, 40, k, 9.0)
+    w = np.ones((4, 60))
+    for row, out in enumerate(([0, 7, 30, 59], [1, 2], [5], [])):
+        w[row, out] = 0
+    assert learner._without_some_is_less(60, 40, 4)
+    _same_as_one_by_one(learner, x, y, w, 4)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_rows_with_weights_are_decomposed_side_by_side(intercept):
+    """Weights from 0 to 3, and a row whose cases of weight 0 are far from the others."""
+    x, y = problem(50, 4, 2)
+    x[0] += 30
+    w = np.random.default_rng(1).integers(0, 4, (5, 50)).astype(float)
+    w[0, 0] = 0
+    _same_as_one_by_one(learn.Ridge(PENALTIES, intercept), x, y, w, None)
+
+
+def _same_as_one_by_one(learner, x, y, w, left_out):
+    with jax.enable_x64(True):
+        rows, trusted = fit_rows(learner, *map(jnp.asarray, (x, y, w)), left_out)
+    assert trusted.all()
+    for row, weights in enumerate(w):
+        alone = fitted(learner, x, y, weights)
+        for got, want in zip(rows, alone, strict=True):
+            # rounding, times the ratio of the largest square of a singular value to the least with its penalty, 1e6
+            np.testing.assert_allclose(got[row], want, rtol=1e-8, atol=1e-9)
+
+
+def test_rows_that_cannot_share_are_not_trusted():
+    """A case that alone determines a direction cannot be left out of a hat matrix; equal columns have no inverse."""
+    x, y = problem(40, 20, 1)
+    x[:, 3] = np.arange(40) == 0
+    x[0, 3] = 1e9
+    w = np.ones((3, 40))
+    w[1, 0] = w[2, 5] = 0
+    with jax.enable_x64(True):
+        _, trusted = fit_rows(learn.Ridge(PENALTIES), *map(jnp.asarray, (x, y, w)), 1)
+        np.testing.assert_array_equal(trusted, [True, False, True])
+        x[:, 3] = x[:, 4]
+        _, trusted = fit_rows(learn.Ridge(PENALTIES), *map(jnp.asarray, (x, y, w)), None)
+    assert not trusted.any()
+
+
 def test_rows_tell_what_they_chose(dtype):
     """Penalties of every row, in either precision: the fits are in double precision."""
     x, y = problem(40, 3, 1)

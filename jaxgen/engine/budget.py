@@ -16,7 +16,7 @@ from jaxgen.types.memory import free_bytes
 _CACHE_BYTES = 2 << 20
 """Widest array of one chunk on one CPU core: arrays that leave the cache cost a factor of three."""
 
-_LOOP_CACHE_BYTES = 1 << 18
+_LOOP_CACHE_BYTES = 1 << 20
 """The same for arrays that a loop of many rounds makes anew in every round, such as the activations of networks:
 several of them stay in the cache.
 """

@@ -354,7 +354,7 @@ def _of_left_out(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: i
         absent = cases.at[where].get(mode="fill", fill_value=0)
         return absent.T @ absent
 
-    return lax.map(of_row, _left_out_cases(w, left_out))
+    return lax.map(of_row, left_out_cases(w, left_out))
 
 
 def _downdated(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int) -> Solve:
@@ -365,7 +365,7 @@ def _downdated(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int
     out.
     """
     left_out = max(1, left_out)
-    where = _left_out_cases(w, left_out)
+    where = left_out_cases(w, left_out)
     shared = len(cases) ** 2 <= where.size * cases.shape[1]
 
     def of_row(where: Int[Array, " m"]) -> Float[Array, "m m"]:
@@ -389,7 +389,7 @@ def _downdated(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int
     return solve
 
 
-def _left_out_cases(w: Float[Array, "R n"], left_out: int) -> Int[Array, "R m"]:
+def left_out_cases(w: Float[Array, "R n"], left_out: int) -> Int[Array, "R m"]:
     """Numbers of the cases of weight 0 of each row, in order; n where a row leaves out fewer."""
     return jax.vmap(lambda w: jnp.nonzero(w == 0, size=left_out, fill_value=len(w))[0])(w)
 

@@ -5,14 +5,22 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.learn.shrinkage import Centred, Shrinkage
+from jaxgen.learn.linear import left_out_cases
+from jaxgen.learn.shrinkage import Centred, Shrinkage, squares_are_easy
 from jaxgen.types import Data, Key, Learner, Plan
 from jaxgen.types.numbers import require, require_flag, require_number, shown
 
 PENALTIES = tuple(10.0 ** (power / 2) for power in range(-6, 9))
 """Two a decade, from 0.001 to 10,000."""
+
+_HATS = 8
+"""A hat matrix may take so many times the memory of the inputs."""
+
+_DECOMPOSITION = 8
+"""Arithmetic of the eigenvectors of a product x' x of D inputs, beside D^3 multiplications of a large product."""
 
 
 class RidgeFit(NamedTuple):
@@ -46,6 +54,8 @@ class Ridge(Learner):
     penalties: tuple[float, ...] = PENALTIES
     intercept: bool = True
 
+    shares_rows: ClassVar[bool] = True
+    worth_sharing: ClassVar[tuple[int, float]] = (2, 0.0)
     precise: ClassVar[bool] = True
 
     def check(self, data: Data, plan: Plan) -> None:
@@ -64,6 +74,27 @@ class Ridge(Learner):
         with jax.default_matmul_precision("highest"):
             return self._fit(x, y, w)
 
+    def fit_rows(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        left_out: int | None,
+    ) -> tuple[RidgeFit, Bool[Array, " R"]]:
+        """The fits of R weightings of the same cases at once, and which of them to trust.
+
+        Rows that leave out few cases share one decomposition of all cases, see `_WithoutSome`; others have one each,
+        of products that they share.
+        """
+        penalties = jnp.asarray(self.penalties, x.dtype)
+        with jax.default_matmul_precision("highest"):
+            if x.shape[1] >= len(x):
+                return jax.vmap(self._fit, in_axes=(None, None, 0))(x, y, w), jnp.ones(len(w), bool)
+            if left_out is not None and self._without_some_is_less(*x.shape, max(1, left_out)):
+                return _WithoutSome.of(x, y, w, max(1, left_out), self.intercept).chosen(penalties)
+            return _Decomposed.of(x, y, w, self.intercept).chosen(penalties)
+
     def predict(self, params: RidgeFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Predicted targets, in the units of y."""
         return jnp.matmul(x, params.weights, precision="highest") + params.intercept[None]
@@ -77,12 +108,175 @@ class Ridge(Learner):
             "leave_one_out": params.error,
         }
 
+    def _without_some_is_less(self, n: int, d: int, m: int) -> bool:
+        """Whether leaving m of n cases out of each penalty's hat matrix [n, n] is less arithmetic than a decomposition
+        of D inputs, and a hat matrix is no larger than a few copies of the inputs.
+        """
+        return n <= _HATS * d and len(self.penalties) * m * m * n < _DECOMPOSITION * d**3
+
     def _fit(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> RidgeFit:
         shrinkage = Shrinkage.of(Centred.of(x, y, w, self.intercept))
         penalties = jnp.asarray(self.penalties, x.dtype)
         errors = shrinkage.errors("leave_one_out", penalties)
         best = jnp.argmin(errors)
         return RidgeFit(*shrinkage.coefficients(penalties[best]), penalties[best], errors[best])
+
+
+class _WithoutSome(NamedTuple):
+    """Rows that leave few cases C out of all, each with weight 1.
+
+    With the hat matrix H of all cases for a penalty and their residuals e, a row's residuals are
+    e + H_:C (1 - H_CC)^-1 e_C, and the share of a case in its own prediction is H_ii + H_iC (1 - H_CC)^-1 H_Ci (Cook &
+    Weisberg 1982, "Residuals and influence in regression", section 3.6).
+
+    Attributes:
+      shrinkage: of all cases.
+      turned: the centred inputs times the right singular vectors, [n, p].
+      absent: numbers of the cases that each row leaves out, [R, m]; n where it leaves out fewer.
+      present: 1 for the cases that a row has, [R, n], else 0.
+      share: of a case in the mean of all, []; 0 without an intercept.
+    """
+
+    shrinkage: Shrinkage
+    turned: Float[Array, "n p"]
+    absent: Int[Array, "R m"]
+    present: Float[Array, "R n"]
+    share: Float[Array, ""]
+
+    @classmethod
+    def of(
+        cls, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], left_out: int, intercept: bool
+    ) -> "_WithoutSome":
+        """Of cases [n, D], [n, K] and weights [R, n] in {0, 1}."""
+        shrinkage = Shrinkage.of(Centred.of(x, y, jnp.ones_like(x[:, 0]), intercept))
+        turned = shrinkage.left * shrinkage.values[None]
+        return cls(shrinkage, turned, left_out_cases(w, left_out), w, shrinkage.cases.share[0])
+
+    def chosen(self, penalties: Float[Array, " S"]) -> tuple[RidgeFit, Bool[Array, " R"]]:
+        """The fits with the best of S penalties, and which to trust: those whose cases can be left out of each hat
+        matrix without loss of digits.
+        """
+        errors, pulls, pivots = lax.map(self._left_out, penalties)
+        best = jnp.argmin(errors, axis=0)
+        row = jnp.arange(len(best))
+        weights, intercept = self._coefficients(penalties[best], pulls[best, row])
+        fit = RidgeFit(weights, intercept, penalties[best], errors[best, row])
+        return fit, jnp.all(pivots > float(jnp.finfo(self.turned.dtype).eps) ** 0.5, axis=0)
+
+    def _left_out(
+        self, penalty: Float[Array, ""]
+    ) -> tuple[Float[Array, " R"], Float[Array, "R m K"], Float[Array, " R"]]:
+        """Of a penalty: mean leave-one-out losses [R], (1 - H_CC)^-1 e_C [R, m, K], and the smallest pivots [R]."""
+        y, n = self.shrinkage.cases.y, len(self.turned)
+        shrunk = self.turned / (jnp.square(self.shrinkage.values) + penalty)[None]
+        hat = shrunk @ self.turned.T + self.share
+        residual = y - shrunk @ (self.turned.T @ y)
+        columns = hat.at[self.absent].get(mode="fill", fill_value=0)
+        inside = jnp.take_along_axis(columns, jnp.minimum(self.absent, n - 1)[:, None], axis=2)
+        inside = jnp.where((self.absent < n)[:, None], inside, 0)
+        unit = jnp.broadcast_to(jnp.eye(inside.shape[1], dtype=y.dtype), inside.shape)
+        factor = jnp.linalg.cholesky(unit - inside, symmetrize_input=False)
+        root = lax.linalg.triangular_solve(factor, unit, left_side=True, lower=True)
+        solved = jnp.matmul(root, columns)  # takes less time than solving for all cases
+        gone = jnp.matmul(root, residual.at[self.absent].get(mode="fill", fill_value=0))
+        own = jnp.diagonal(hat)[None] + jnp.sum(jnp.square(solved), axis=1)
+        moved = residual[None] + jnp.einsum("rmn,rmk->rnk", solved, gone)
+        losses = jnp.sum(jnp.square(moved), axis=2) / jnp.square(1 - own)
+        error = jnp.sum(jnp.where(self.present > 0, losses, 0), axis=1) / jnp.sum(self.present, axis=1)
+        pull = jnp.einsum("rlm,rlk->rmk", root, gone)
+        return error, pull, jnp.min(jnp.square(jnp.diagonal(factor, axis1=1, axis2=2)), axis=1)
+
+    def _coefficients(
+        self, penalty: Float[Array, " R"], pull: Float[Array, "R m K"]
+    ) -> tuple[Float[Array, "R D K"], Float[Array, "R K"]]:
+        """Weights and intercepts of the rows for a penalty each, from (1 - H_CC)^-1 e_C."""
+        cases = self.shrinkage.cases
+        gone = self.turned.at[self.absent].get(mode="fill", fill_value=0)
+        slope = (self.turned.T @ cases.y)[None] - jnp.einsum("rmp,rmk->rpk", gone, pull)
+        inside = slope / (jnp.square(self.shrinkage.values)[None] + penalty[:, None])[:, :, None]
+        weights = jnp.einsum("pd,rpk->rdk", self.shrinkage.right, inside)
+        return weights, cases.y_mean[None] - self.share * jnp.sum(pull, axis=1) - jnp.einsum(
+            "d,rdk->rk", cases.x_mean, weights
+        )
+
+
+class _Decomposed(NamedTuple):
+    """Rows whose products x' W x are each decomposed into eigenvectors.
+
+    Attributes:
+      w: weights, [R, n].
+      x_centre, y_centre: what was taken off all cases, [D] and [K].
+      x_mean, y_mean: of the cases of each row after that, [R, D] and [R, K]; 0 without an intercept.
+      vectors: eigenvectors, [R, D, D].
+      values: eigenvalues, [R, D].
+      turned: the cases less the mean of the row, times its eigenvectors, [R, n, D].
+      y: targets less those of the centre, [n, K].
+      slope: turned' W y, [R, D, K].
+      easy: whether rounding is small beside the smallest eigenvalue, [R].
+      intercept: whether means were taken off.
+    """
+
+    w: Float[Array, "R n"]
+    x_centre: Float[Array, " D"]
+    y_centre: Float[Array, " K"]
+    x_mean: Float[Array, "R D"]
+    y_mean: Float[Array, "R K"]
+    vectors: Float[Array, "R D D"]
+    values: Float[Array, "R D"]
+    turned: Float[Array, "R n D"]
+    y: Float[Array, "n K"]
+    slope: Float[Array, "R D K"]
+    easy: Bool[Array, " R"]
+    intercept: bool
+
+    @classmethod
+    def of(
+        cls, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], intercept: bool
+    ) -> "_Decomposed":
+        """Of cases [n, D], [n, K] and weights [R, n]."""
+        x_centre, y_centre = (jnp.mean(a, axis=0) if intercept else jnp.zeros_like(a[0]) for a in (x, y))
+        x, y = x - x_centre[None], y - y_centre[None]
+        total = jnp.sum(w, axis=1)[:, None]
+        x_mean, y_mean = (
+            (w @ a) / total if intercept else jnp.zeros_like(w, shape=(len(w), a.shape[1])) for a in (x, y)
+        )
+        whole = jnp.einsum("nd,rn,ne->rde", x, w, x)
+        gram = whole - total[:, :, None] * x_mean[:, :, None] * x_mean[:, None, :]
+        finite = jnp.all(jnp.isfinite(gram), axis=(1, 2))
+        values, vectors = jnp.linalg.eigh(
+            jnp.where(finite[:, None, None], gram, jnp.eye(x.shape[1], dtype=x.dtype)[None]), symmetrize_input=False
+        )
+        easy = finite & squares_are_easy(values[:, 0], jnp.trace(whole, axis1=1, axis2=2))
+        turned = jnp.einsum("nd,rde->rne", x, vectors) - jnp.einsum("rd,rde->re", x_mean, vectors)[:, None]
+        slope = jnp.einsum("rne,rn,nk->rek", turned, w, y)
+        return cls(w, x_centre, y_centre, x_mean, y_mean, vectors, values, turned, y, slope, easy, intercept)
+
+    def chosen(self, penalties: Float[Array, " S"]) -> tuple[RidgeFit, Bool[Array, " R"]]:
+        """The fits with the best of S penalties, and which to trust: those of products that lost no digits."""
+        square = jnp.square(self.turned)
+        together = len(penalties) * self.y.shape[1] <= 4 * max(4, self.turned.shape[2])
+
+        def error(penalty: Float[Array, ""]) -> Float[Array, " R"]:
+            return self._error(penalty, square)
+
+        errors = jax.vmap(error)(penalties) if together else lax.map(error, penalties)
+        best = jnp.argmin(errors, axis=0)
+        penalty = penalties[best]
+        inside = self.slope / (self.values + penalty[:, None])[:, :, None]
+        weights = jnp.einsum("rde,rek->rdk", self.vectors, inside)
+        at_centre = self.y_mean - jnp.einsum("rd,rdk->rk", self.x_mean, weights)
+        intercept = self.y_centre[None] + at_centre - jnp.einsum("d,rdk->rk", self.x_centre, weights)
+        return RidgeFit(weights, intercept, penalty, errors[best, jnp.arange(len(best))]), self.easy
+
+    def _error(self, penalty: Float[Array, ""], square: Float[Array, "R n D"]) -> Float[Array, " R"]:
+        """Mean leave-one-out losses of a penalty, from the squares of the turned cases."""
+        inverse = 1 / (self.values + penalty)
+        total = jnp.sum(self.w, axis=1)
+        own = jnp.einsum("rne,re->rn", square, inverse) + (1 / total[:, None] if self.intercept else 0)
+        predicted = jnp.einsum("rne,rek->rnk", self.turned, inverse[:, :, None] * self.slope)
+        residual = self.y[None] - self.y_mean[:, None] - predicted
+        losses = jnp.sum(jnp.square(residual), axis=2) / jnp.square(1 - own)
+        return jnp.sum(jnp.where(self.w > 0, self.w * losses, 0), axis=1) / total
 
 
 def check_penalties(penalties: Any) -> None:

@@ -111,7 +111,7 @@ class Shrinkage(NamedTuple):
         gram = x.T @ x
         finite = jnp.all(jnp.isfinite(gram))
         squares, vectors = jnp.linalg.eigh(jnp.where(finite, gram, jnp.eye(len(gram))), symmetrize_input=False)
-        ill = ~finite | ~(squares[0] * _LOST > float(jnp.finfo(x.dtype).eps) * squares[-1])
+        ill = ~finite | ~squares_are_easy(squares[0], squares[-1])
 
         def quickly() -> tuple[Array, Array, Array, Array]:
             right = vectors[:, ::-1]
@@ -146,3 +146,10 @@ class Shrinkage(NamedTuple):
         rounding = max(len(self.left), len(self.values)) * float(jnp.finfo(self.values.dtype).eps)
         some = (ridge > 0) | (self.values > rounding * self.values[:1])
         return jnp.where(some, self.values / jnp.where(some, jnp.square(self.values) + ridge, 1), 0)
+
+
+def squares_are_easy(least: Float[Array, "*R"], largest: Float[Array, "*R"]) -> Bool[Array, "*R"]:
+    """Whether the least eigenvalue of x' x, [*R], has digits enough beside a rounding of what is at most as large as
+    the largest number in its computation, [*R].
+    """
+    return least * _LOST > float(jnp.finfo(least.dtype).eps) * largest

@@ -364,7 +364,8 @@ class Iterative(Learner):
         penalties.
         """
         forward = as_network(self.network).forward(params, cases.x, cases.w, None, key)
-        total = jnp.sum(as_objective(self.objective).losses(forward.outputs, cases.y) * cases.w)
+        losses = as_objective(self.objective).losses(forward.outputs, cases.y)
+        total = jnp.sum(jnp.where(cases.w > 0, losses, 0) * cases.w)  # a case of weight 0 may have an infinite loss
         for penalty in self.penalties:
             size = penalty.penalty(params, forward.hidden, cases.w)
             total = total + (size if penalty.of_cases else share * size)
@@ -390,9 +391,15 @@ def _failed(before: Int[Array, ""], error: Float[Array, ""], iteration: Any) -> 
 
 
 def prepare(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Cases:
-    """Cases as networks take them, [D, n], [K, n], [n]; whatever stands in a case of weight 0 becomes 0."""
-    used = w > 0
-    return Cases(jnp.where(used[None], x.T, 0), jnp.where(used[None], y.T, 0), w)
+    """Cases as networks take them, [D, n], [K, n], [n]; whatever stands in the targets of a case of weight 0 becomes 0.
+
+    The inputs do not depend on the weights, so that all weightings of the same cases share one array of them: that of
+    each row would leave the cache. So inputs that no network can learn from, being not finite or too large for their
+    squares, become 0 in every case, and the targets of those cases that have weight become NaN, as the error then does.
+    """
+    usable = jnp.abs(x) < math.sqrt(float(jnp.finfo(x.dtype).max))
+    targets = jnp.where(jnp.all(usable, axis=1)[None], y.T, jnp.nan)
+    return Cases(jnp.where(usable, x, 0).T, jnp.where((w > 0)[None], targets, 0), w)
 
 
 def draws(network: Any) -> bool:

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from jaxgen.learn.network.activations import activation_of
 from jaxgen.types import Data, Key
 from jaxgen.types.numbers import first_line, require, require_flag, require_number, shown
 from jaxgen.types.value import Value
@@ -137,7 +138,7 @@ class _Layers(nn.Module):
     @nn.compact
     def __call__(self, x: Array, w: Array | None, statistics: Any, key: Any) -> Forward:
         mlp = self.mlp
-        activation = _activation(mlp.activation)
+        activation = activation_of(mlp.activation)
         h, hidden, statistics_seen = self._disturbed(x, 0, w, key), [], []
         direct = h
         for number, width in enumerate(mlp.hidden):
@@ -181,10 +182,6 @@ def _normal_of_cases(key: Key, h: Float[Array, "H n"], w: Any) -> Float[Array, "
     return jax.vmap(lambda place: jax.random.normal(jax.random.fold_in(key, place), (len(h),), h.dtype), out_axes=1)(
         jnp.cumsum(w > 0)
     )
-
-
-def _activation(activation: str | Callable[[Array], Array]) -> Callable[[Array], Array]:
-    return getattr(jax.nn, activation) if isinstance(activation, str) else activation
 
 
 @dataclass(frozen=True, repr=False)
@@ -304,7 +301,7 @@ def _check_activation(activation: Any) -> None:
     if not isinstance(activation, str) and not callable(activation):
         raise ValueError(f"{expected}, got {shown(activation)}; {advice}")
     known: Any = activation
-    function, cases = _activation(known), jnp.asarray([[0.5, -1.0, 2.0], [1.5, 0.1, -0.7]], jnp.float32)
+    function, cases = activation_of(known), jnp.asarray([[0.5, -1.0, 2.0], [1.5, 0.1, -0.7]], jnp.float32)
     try:
         shapes = jax.tree.map(lambda a: a.shape, jax.eval_shape(function, cases))
     except Exception as error:
