@@ -1,5 +1,6 @@
 """Gradient descent against NumPy and optax: steps, step factors, checkpoints, batches, and trainings that fail."""
 
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxgen import Data, assess, learn, resample
-from jaxgen.learn import L2, MLP, Descent, EarlyStopped, Optax, PerTask, Scaled
+from jaxgen.learn import L2, MLP, Conjugate, Descent, EarlyStopped, Optax, PerTask, Scaled
 from jaxgen.learn.network.iterative import checkpoint_steps, prepare
 
 RANDOM = np.random.default_rng(0)
@@ -206,6 +207,63 @@ def test_factors_of_tasks(relevance):
         factors = moved / whole
         np.testing.assert_allclose(factors.max(axis=1), 1, rtol=1e-3)  # differences of weights in single precision
         assert np.any(np.abs(factors[0] - factors[1]) > 0.01) == (relevance == "gradient")
+
+
+IN_UNITS = [
+    Descent(NETWORK, steps=20, relevance="gradient", penalty=L2(0.1)),
+    Descent(MLP((), skip=True, init=0.5), steps=20),
+    Descent(MLP((3, 2), batch_norm=True, init=0.5), steps=20, optimiser=Optax("adam", learning_rate=0.01)),
+    Conjugate(NETWORK, steps=20),
+]
+
+
+@pytest.mark.parametrize("learner", IN_UNITS, ids=repr)
+@pytest.mark.usefixtures("lax_types")
+def test_units_move_into_the_first_layer(learner, double):
+    """Inputs in units of the row, made or not: the same training but for rounding, of 20 steps; NaN of absent cases."""
+    assert learner.takes_units
+    centre, scale = np.arange(4.0) - 1, np.array([0.5, 2.0, 10.0, 1.0])
+    spoiled = np.where(W[:, None] > 0, X, np.nan)
+    key, given = jax.random.key(0), arrays(double, spoiled, Y, W, centre, scale)
+    found = jax.jit(learner.fit_in_units)(key, *given)
+    wanted = jax.jit(learner.fit)(key, *arrays(double, (X - centre) / scale, Y, W))
+    for got, want in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        Descent(MLP((3,), noise=0.1)),
+        Descent(NETWORK, batch=8),
+        Descent(NETWORK, relevance="correlation"),
+        Descent(PerTask(MLP((3,)), tasks=2)),
+    ],
+    ids=repr,
+)
+def test_units_that_cannot_move_are_written_out(learner, double):
+    """Noise of inputs, batches and correlations look at inputs as the network sees them."""
+    learner = replace(learner, steps=5)
+    assert not learner.takes_units
+    centre, scale = np.arange(4.0) - 1, np.array([0.5, 2.0, 10.0, 1.0])
+    key = jax.random.key(0)
+    found = jax.jit(learner.fit_in_units)(key, *arrays(double, X, Y, W, centre, scale))
+    wanted = jax.jit(learner.fit)(key, *arrays(double, (X - centre) / scale, Y, W))
+    for got, want in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9)
+
+
+def test_a_case_that_no_network_can_learn_from_fails_its_rows_only():
+    """Inputs whose squares overflow, in single precision: the rows that train on the case are marked, others are as
+    without it.
+    """
+    spoiled = X.astype(np.float32)
+    spoiled[3] = 1e30
+    learner, key = Descent(NETWORK, steps=5), jax.random.key(0)
+    fit = jax.jit(lambda x, w: learner.failure(learner.fit(key, x, *arrays(np.float32, Y), w)))
+    with_it, without = np.ones(24, np.float32), (np.arange(24) != 3).astype(np.float32)
+    assert fit(jnp.asarray(spoiled), jnp.asarray(with_it)) == 1
+    assert fit(jnp.asarray(spoiled), jnp.asarray(without)) == 0
 
 
 @pytest.mark.usefixtures("lax_types")

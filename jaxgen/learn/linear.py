@@ -390,7 +390,7 @@ def _downdated(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int
 
 
 def left_out_cases(w: Float[Array, "R n"], left_out: int) -> Int[Array, "R m"]:
-    """Numbers of the cases of weight 0 of each row, in order; n where a row leaves out fewer."""
+    """Numbers [R, m] of the cases of weight 0 of each row, in order; n where a row leaves out fewer."""
     return jax.vmap(lambda w: jnp.nonzero(w == 0, size=left_out, fill_value=len(w))[0])(w)
 
 

@@ -182,11 +182,9 @@ class Neighbours(Learner):
             """Of cases with lists of neighbours: mean targets, and how far away the k-th is, infinite for none."""
             cases, case = block
             weight = weights[case]
-            apart = _sum_over_inputs(
-                lambda d: jnp.square((x[:, d][case] - cases[:, d, None]) / unit)[..., None] * factors[None, None, :, d],
-                x.shape[1],
-                jnp.zeros_like(weight),
-            )
+            # A product of matrices without differences: all its terms are at least 0.
+            squares = jnp.square((x[case] - cases[:, None]) / unit)
+            apart = jnp.einsum("bmd,rd->bmr", squares, factors, precision="highest")
             apart = jnp.where(weight > 0, apart, jnp.inf)
             edge = _one_by_one(apart, weight, k, axis=1)
             counted = _counted(apart, weight, edge, jnp.asarray(k, x.dtype), axis=1)

@@ -162,6 +162,20 @@ class Learner(Value):
             return self.fit(key, x, y, w)
         raise TypeError(f"expected a learner that can begin from given parameters, got {self}; leave start out")
 
+    def fit_in_units(
+        self,
+        key: Key,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        centre: Float[Array, " D"],
+        scale: Float[Array, " D"],
+    ) -> Params:
+        """The same as `fit` on the inputs (x - centre) / scale of cases [n, D], [n, K], [n]; centre and scale [D] are
+        those of a row, and a learner that need not write out such inputs shares x with the others.
+        """
+        return self.fit(key, (x - centre[None]) / scale[None], y, w)
+
     def fit_rows(
         self,
         keys: Shaped[Array, " R"],

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
@@ -19,7 +20,7 @@ def in_blocks(cases: Cases, blocks: int) -> Cases:
     weight 0 fill up. So where all weights are 1 the blocks are those of Neal's programs.
     """
     if blocks == 1:
-        return Cases(*(a[None] for a in cases))
+        return jax.tree.map(lambda a: a[None], cases)
     n = cases.w.shape[0]
     in_use = jnp.nonzero(cases.w > 0, size=n, fill_value=0)[0]
     borders = jnp.arange(blocks + 1) * jnp.sum(cases.w > 0) // blocks
@@ -38,4 +39,4 @@ def watched_cases(w: Float[Array, " n"]) -> Int[Array, " 8"]:
 
 def block_of(cases: Cases, number: Any) -> Cases:
     """One block, x [D, m], y [K, m], w [m]."""
-    return Cases(*(lax.dynamic_index_in_dim(a, number, keepdims=False) for a in cases))
+    return jax.tree.map(lambda a: lax.dynamic_index_in_dim(a, number, keepdims=False), cases)

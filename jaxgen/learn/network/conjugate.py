@@ -12,7 +12,8 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from jaxgen.learn.batched import in_any_row
-from jaxgen.learn.network.iterative import Iterative, Steps, draws, norm, prepare
+from jaxgen.learn.network.iterative import Iterative, Steps, Units, draws, norm, prepare
+from jaxgen.learn.network.nets import moves_units
 from jaxgen.types import Data, Key, Plan
 from jaxgen.types.numbers import require_number
 
@@ -128,11 +129,24 @@ class Conjugate(Iterative):
 
     curvature: float = 0.1
 
+    @property
+    def takes_units(self) -> bool:
+        """Whether the network can take over the units."""
+        return moves_units(self.network)
+
     def begin(
-        self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree
+        self,
+        key: Key,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        start: PyTree,
+        units: Units | None = None,
     ) -> Steps:
-        """A training on cases [n, D], [n, K] of weights [n] that can be advanced iteration by iteration."""
-        cases, random = prepare(x, y, w), self.init(key, x, y)
+        """A training on cases [n, D], [n, K] of weights [n] that can be advanced iteration by iteration; with `units`,
+        [D] each, of a network that sees inputs in these.
+        """
+        cases, random = prepare(x, y, w, units), self.init(key, x, y)
         params, restored = ravel_pytree(random if start is None else start)
         measured = jax.value_and_grad(lambda params: self.energy(restored(params), cases))
         search = _Search(self.curvature, jnp.maximum(_ROUNDING, jnp.sqrt(jnp.sum(cases.w))))

@@ -9,8 +9,8 @@ import optax
 from jax import lax
 from jaxtyping import Array, Float, Int, PyTree
 
-from jaxgen.learn.network.iterative import Cases, Iterative, Steps, Trained, norm, prepare
-from jaxgen.learn.network.nets import as_network
+from jaxgen.learn.network.iterative import Cases, Iterative, Steps, Trained, Units, norm, prepare
+from jaxgen.learn.network.nets import as_network, moves_units
 from jaxgen.types import Data, Key, Plan
 from jaxgen.types.keys import stream
 from jaxgen.types.numbers import first_line, require, require_number, require_one_of, shown
@@ -104,11 +104,24 @@ class Descent(Iterative):
     batch: int | None = None
     relevance: str = "none"
 
+    @property
+    def takes_units(self) -> bool:
+        """Whether the network can take over the units, and every step looks at all cases through it only."""
+        return self.batch is None and self.relevance != "correlation" and moves_units(self.network)
+
     def begin(
-        self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree
+        self,
+        key: Key,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        start: PyTree,
+        units: Units | None = None,
     ) -> Steps:
-        """A training on cases [n, D], [n, K] of weights [n] that can be advanced iteration by iteration."""
-        cases, network = prepare(x, y, w), as_network(self.network)
+        """A training on cases [n, D], [n, K] of weights [n] that can be advanced iteration by iteration; with `units`,
+        [D] each, of a network that sees inputs in these.
+        """
+        cases, network = prepare(x, y, w, units), as_network(self.network)
         _, training_key = jax.random.split(key)
         random = self.init(key, x, y)
         factors = self._fixed_factors(cases)

@@ -13,7 +13,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from jaxgen.learn.batched import in_any_row
-from jaxgen.learn.network.nets import MLP, PerTask, as_network, check_network
+from jaxgen.learn.network.nets import MLP, Forward, PerTask, as_network, check_network
 from jaxgen.learn.network.objectives import Objective, Penalty, as_objective, check_objective, check_penalty
 from jaxgen.types import Data, Key, Learner, Minimum, Params, Plan
 from jaxgen.types.numbers import require, require_number, shown
@@ -50,12 +50,22 @@ class Watched(NamedTuple):
     iteration: Int[Array, ""]
 
 
+class Units(NamedTuple):
+    """What is taken off inputs [D], and what they are divided by then, [D]."""
+
+    centre: Float[Array, " D"]
+    scale: Float[Array, " D"]
+
+
 class Cases(NamedTuple):
-    """Training cases inside a network: inputs [D, n], targets [K, n], weights [n]; all finite."""
+    """Training cases inside a network: inputs [D, n], targets [K, n], weights [n]; all finite. Inputs with `units` are
+    those of the data, and the network is one of inputs in these units.
+    """
 
     x: Float[Array, "D n"]
     y: Float[Array, "K n"]
     w: Float[Array, " n"]
+    units: Units | None = None
 
 
 class Steps(NamedTuple):
@@ -177,6 +187,28 @@ class Iterative(Learner):
         """The same as `fit(key, x, y, w, start)`, of cases [n, D], [n, K], [n]."""
         return self.fit(key, x, y, w, start)
 
+    @property
+    def takes_units(self) -> bool:
+        """Whether `begin` takes `units`, in which the network sees its inputs."""
+        return False
+
+    def fit_in_units(
+        self,
+        key: Key,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        centre: Float[Array, " D"],
+        scale: Float[Array, " D"],
+    ) -> Trained:
+        """The same as `fit` on (x - centre) / scale. Rows with units [D] of their own share the inputs [n, D] where the
+        units can be moved into the first layer, which is smaller.
+        """
+        if not self.takes_units:
+            return super().fit_in_units(key, x, y, w, centre, scale)
+        training = self.begin(key, x, y, w, None, Units(centre, scale))
+        return self._measured(training, training.advance(training.state, 0, self.steps), self.steps)
+
     def path(
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None
     ) -> Trained:
@@ -278,9 +310,17 @@ class Iterative(Learner):
         return Watched(best, end.errors, end.iteration)
 
     def begin(
-        self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree
+        self,
+        key: Key,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        start: PyTree,
+        units: Units | None = None,
     ) -> Steps:
-        """A training on cases [n, D], [n, K] of weights [n] that can be advanced iteration by iteration."""
+        """A training on cases [n, D], [n, K] of weights [n] that can be advanced iteration by iteration; with `units`,
+        [D] each, of a network that sees inputs in these.
+        """
         raise TypeError(
             f"expected {type(self).__name__} to have a method begin, got none; write begin(key, x, y, w, start)"
         )
@@ -363,7 +403,7 @@ class Iterative(Learner):
         """The objective, []: its sum over the cases divided by the `share` of all cases that they are, plus the
         penalties.
         """
-        forward = as_network(self.network).forward(params, cases.x, cases.w, None, key)
+        forward = self._forward(params, cases, key)
         losses = as_objective(self.objective).losses(forward.outputs, cases.y)
         total = jnp.sum(jnp.where(cases.w > 0, losses, 0) * cases.w)  # a case of weight 0 may have an infinite loss
         for penalty in self.penalties:
@@ -371,10 +411,17 @@ class Iterative(Learner):
             total = total + (size if penalty.of_cases else share * size)
         return total / share
 
+    def _forward(self, params: PyTree, cases: Cases, key: Key | None = None) -> Forward:
+        """What the network makes of training cases."""
+        network = as_network(self.network)
+        if cases.units is not None:
+            params = self.network.on_data_units(params, *cases.units)
+        return network.forward(params, cases.x, cases.w, None, key)
+
     def _network(self, training: Steps, state: Any) -> Trained:
         """The network that a state holds and its statistics; nobody has looked at its gradient, which is NaN."""
         params, cases = training.params(state), training.cases
-        statistics = as_network(self.network).forward(params, cases.x, cases.w).statistics
+        statistics = self._forward(params, cases).statistics
         return Trained(params, statistics, state.failed_step, jnp.full_like(training.unit, jnp.nan))
 
     def _measured(self, training: Steps, state: Any, iteration: Any) -> Trained:
@@ -390,7 +437,7 @@ def _failed(before: Int[Array, ""], error: Float[Array, ""], iteration: Any) -> 
     return jnp.where((before < 0) & ~jnp.isfinite(error), iteration, before)
 
 
-def prepare(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Cases:
+def prepare(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], units: Units | None = None) -> Cases:
     """Cases as networks take them, [D, n], [K, n], [n]; whatever stands in the targets of a case of weight 0 becomes 0.
 
     The inputs do not depend on the weights, so that all weightings of the same cases share one array of them: that of
@@ -399,7 +446,7 @@ def prepare(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"
     """
     usable = jnp.abs(x) < math.sqrt(float(jnp.finfo(x.dtype).max))
     targets = jnp.where(jnp.all(usable, axis=1)[None], y.T, jnp.nan)
-    return Cases(jnp.where(usable, x, 0).T, jnp.where((w > 0)[None], targets, 0), w)
+    return Cases(jnp.where(usable, x, 0).T, jnp.where((w > 0)[None], targets, 0), w, units)
 
 
 def draws(network: Any) -> bool:

@@ -245,6 +245,17 @@ class MLP(Value):
         layers: Any = _Layers(self, len(params["output"]["bias"]))
         return layers.apply({"params": params}, x, w, statistics, key)
 
+    def on_data_units(self, params: PyTree, centre: Float[Array, " D"], scale: Float[Array, " D"]) -> PyTree:
+        """Parameters with which the network makes of inputs x what it makes of (x - centre) / scale, [D] each, with
+        these; not of noise on inputs.
+        """
+        changed = {name: dict(layer) for name, layer in params.items()}
+        for name, biased in zip(self.input_layers, ("hidden_0" if self.hidden else "output", "output"), strict=False):
+            kernel = params[name]["kernel"] / scale[None]
+            changed[name]["kernel"] = kernel
+            changed[biased]["bias"] = changed[biased]["bias"] - jnp.matmul(kernel, centre, precision="highest")
+        return changed
+
     def check(self, data: Data) -> None:
         """Refuses what cannot be built.
 
@@ -462,6 +473,11 @@ class _Foreign:
 def as_network(network: Any) -> Network:
     """The network itself, or a flax module in the form of one."""
     return _Foreign(network) if isinstance(network, nn.Module) else network
+
+
+def moves_units(network: Any) -> bool:
+    """Whether the units of inputs can be moved into the first layer of a network."""
+    return isinstance(network, MLP) and not network.random
 
 
 def check_network(network: Any) -> None:

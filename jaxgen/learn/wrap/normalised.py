@@ -83,6 +83,13 @@ class Normalised(Changing):
         unchanged = self.targets == "by task" and data.task == "classification" and not inside.classifies
         return replace(self, base=inside, targets="unchanged" if unchanged else self.targets)
 
+    def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Standard:
+        """The learner inside, trained on the cases [n, D], [n, K] in normalised units."""
+        units = self._units(x, y, w)
+        return self.outside(
+            units, self.inside.fit_in_units(key, x, self.targets_inside(units, y), w, units.x_centre, units.x_scale)
+        )
+
     def fit_rows(
         self,
         keys: Shaped[Array, " R"],
