@@ -7,6 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge as SklearnRidge
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from jaxgen import Data, assess, learn, loss, resample
 from jaxgen.learn import (
@@ -308,7 +312,71 @@ def test_rows_that_share_their_cases_get_the_fits_of_each(how):
         np.testing.assert_array_equal(together.x_centre, each.x_centre)
 
 
-@pytest.mark.parametrize("inside", [LeastSquares(ridge=1.0), LeastSquares(intercept=False), Mean(), Neighbours()])
+RIDGES = [
+    LeastSquares(ridge=3.0),
+    Ridge((0.1, 1.0, 10.0, 100.0)),
+    Logistic(),
+    Logistic(ridge=0.0),
+]
+
+
+@pytest.mark.parametrize("inside", RIDGES, ids=repr)
+@pytest.mark.parametrize(("how", "classes"), [("delve", 1), ("standard", 3)])
+def test_rows_with_a_ridge_share_their_cases_in_units_of_their_own(inside, how, classes):
+    """One target or class, and several, in units from 0.01 to 1000 about 100; rows that leave out nothing, a few, and
+    half, with weights of 2. Double precision, times the condition of the normal equations.
+    """
+    random = np.random.default_rng(2)
+    x = (X + random.normal(size=(N, 1))) * np.geomspace(0.01, 1000, X.shape[1]) + 100
+    noise = X[:, :1] + random.normal(size=(N, classes))
+    if inside.classifies:
+        y = (noise > 0).astype(float) if classes == 1 else np.eye(classes)[noise.argmax(1)]
+    else:
+        y = 1000 * noise * np.arange(1, classes + 1) + 7
+    w = np.ones((5, N))
+    w[1, :3] = w[2, 5] = 0
+    w[3:] = random.integers(0, 3, (2, N))
+    learner = Normalised(inside, how=how, targets="by task")
+    assert learner.shares_rows
+    with jax.enable_x64(True):
+        rows = jit(lambda learner, *rest: learner.fit_rows(jax.random.split(KEY, len(rest[2])), *rest, None))
+        together, trusted = rows(learner, x, y, w)
+        each = jit(lambda learner, x, y, w: jax.vmap(lambda row: learner.fit(KEY, x, y, row))(w))(learner, x, y, w)
+        few = jit(lambda learner, *rest: learner.fit_rows(jax.random.split(KEY, 3), *rest, 3))(learner, x, y, w[:3])
+    assert trusted.all()
+    assert few[1].all()
+    for name in ("weights", "intercept"):
+        want = getattr(each.base, name)
+        np.testing.assert_allclose(getattr(together.base, name), want, rtol=1e-7, atol=1e-8)
+        np.testing.assert_allclose(getattr(few[0].base, name), want[:3], rtol=1e-7, atol=1e-8)
+    if isinstance(inside, Ridge):
+        np.testing.assert_array_equal(together.base.ridge, each.base.ridge)
+        np.testing.assert_allclose(together.base.error, each.base.error, rtol=1e-8)
+
+
+def test_a_ridge_in_units_of_rows_is_that_of_scikit_learn():
+    """Through `assess`, both ways of normal equations: few inputs, which are eliminated, and many."""
+    random = np.random.default_rng(3)
+    for d in (3, 30):
+        x = random.normal(size=(60, d)) * np.geomspace(0.1, 10, d) + 3
+        y = x @ random.normal(size=(d, 1)) + random.normal(size=(60, 1))
+        plan = resample.k_fold(KEY, 60, 6)
+        for inside, peer in (
+            (LeastSquares(ridge=5.0), SklearnRidge(5.0)),
+            (Ridge((1.0, 10.0, 100.0)), RidgeCV((1.0, 10.0, 100.0))),
+        ):
+            learner = Normalised(inside, how="standard", targets="unchanged")
+            losses = assess(KEY, learner, Data(x, y, tuple(map(str, range(d)))), plan)
+            for row, train in enumerate(plan.train > 0):
+                model = make_pipeline(StandardScaler(), peer).fit(x[train], y[train, 0])
+                # losses are returned in double precision of fits in double precision
+                np.testing.assert_allclose(losses.values[row], (y[:, 0] - model.predict(x)) ** 2, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [LeastSquares(intercept=False), Ridge(intercept=False), Logistic(intercept=False), Mean(), Neighbours()],
+)
 def test_rows_whose_fits_depend_on_units_are_not_shared(inside):
     assert not Normalised(inside).shares_rows
 

@@ -11,9 +11,10 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.bases import back_substitute, inverse_root_if_easy, orthonormal
 from jaxgen.learn.batched import in_any_row
+from jaxgen.learn.products import Products, left_out_cases, of_left_out
 from jaxgen.learn.scale import binary_unit
 from jaxgen.learn.shrinkage import Centred, Shrinkage
-from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Plan
+from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Plan, RowUnits
 from jaxgen.types.numbers import require_flag, require_number
 
 _UNROLL = 16
@@ -159,24 +160,51 @@ class LeastSquares(Learner):
         return free, lambda free: params._replace(**free), cost
 
     @property
-    def in_any_units(self) -> bool:
-        """Whether the fit is the same whatever the origins and units of inputs and targets: a ridge and a least norm
-        depend on units, a model without a constant term on origins.
-        """
-        return self.intercept and not self.ridge and not self.minimum_norm
+    def shares_rows_in_units(self) -> bool:
+        """A model without a constant term depends on where the units of a row begin, a least norm on more."""
+        return self.intercept and not self.minimum_norm
 
-    @staticmethod
-    def in_units(
-        params: LinearFit,
-        x_centre: Float[Array, " D"],
-        x_scale: Float[Array, " D"],
-        y_centre: Float[Array, " K"],
-        y_scale: Float[Array, " K"],
-    ) -> LinearFit:
-        """The same model, weights [D, K], for inputs and targets that have been centred and divided by a scale."""
-        at_centre = jnp.matmul(x_centre, params.weights, precision="highest") + params.intercept
-        weights = params.weights * x_scale[:, None] / y_scale[None]
-        return LinearFit(weights, (at_centre - y_centre) / y_scale, params.deficient)
+    def fit_rows_in_units(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        units: RowUnits,
+        left_out: int | None,
+    ) -> tuple[LinearFit, Bool[Array, " R"]]:
+        """The fits of R weightings of the same cases at once, each in units of its own, and which of them to trust.
+
+        Without a ridge they do not depend on units. With one, rows share their cases' products, and each solves normal
+        equations in its units, which one step of refinement corrects.
+        """
+        if not self.ridge:
+            fits, trusted = self.fit_rows(keys, x, y, w, left_out)
+            return jax.vmap(_in_units)(fits, *units), trusted
+        with jax.default_matmul_precision("highest"):
+            products = Products.of(x, y, w, True, left_out)
+            weights, trusted = self._ridge_in_units(products, units)
+            fits = LinearFit(weights, products.in_units(weights, units)[1], jnp.zeros(len(w), bool))
+        return fits, trusted
+
+    def _ridge_in_units(self, products: Products, units: RowUnits) -> tuple[Float[Array, "R D K"], Bool[Array, " R"]]:
+        """Weights in the units of each row, and which of them to trust: those that a step of refinement moves by less
+        than the root of a rounding, so that what it leaves is a rounding.
+        """
+        scale, ridge = units.x_scale, jnp.asarray(self.ridge, products.gram.dtype)
+        inside = products.gram / scale[:, :, None] / scale[:, None]
+        matrices = inside + ridge * jnp.eye(scale.shape[1], dtype=ridge.dtype)[None]
+        solve = _solver(jnp.moveaxis(matrices, 0, -1))
+
+        def solved(b: Float[Array, "R D K"]) -> Float[Array, "R D K"]:
+            return jnp.moveaxis(solve(jnp.moveaxis(b, 0, -1)), -1, 0)
+
+        first = solved(products.slope / scale[:, :, None] / units.y_scale[:, None])
+        left = products.residual(first * units.y_scale[:, None] / scale[:, :, None])
+        slope = products.projected(left / units.y_scale[:, None]) / scale[:, :, None] - ridge * first
+        correction = solved(slope)
+        size, moved = (jnp.sum(jnp.square(v), axis=(1, 2)) for v in (first, correction))
+        return first + correction, moved <= jnp.finfo(ridge.dtype).eps * size
 
     def _design(self, x: Float[Array, "n D"]) -> tuple[Float[Array, "n p"], Float[Array, " p"]]:
         """Columns of the model, each scaled to a largest value of 1, and those scales."""
@@ -216,6 +244,19 @@ class LeastSquares(Learner):
         inverse = jnp.where(kept, 1 / jnp.where(kept, values, 1), 0)
         weights = right.T @ (inverse[:, None] * (left.T @ (root * (y - y_mean[None]))))
         return LinearFit(weights, y_mean - x_mean @ weights, jnp.zeros((), bool))
+
+
+def _in_units(
+    params: LinearFit,
+    x_centre: Float[Array, " D"],
+    x_scale: Float[Array, " D"],
+    y_centre: Float[Array, " K"],
+    y_scale: Float[Array, " K"],
+) -> LinearFit:
+    """The same model, weights [D, K], for inputs and targets that have been centred and divided by a scale."""
+    at_centre = jnp.matmul(x_centre, params.weights, precision="highest") + params.intercept
+    weights = params.weights * x_scale[:, None] / y_scale[None]
+    return LinearFit(weights, (at_centre - y_centre) / y_scale, params.deficient)
 
 
 @dataclass(frozen=True, repr=False)
@@ -333,7 +374,7 @@ def _eliminated(basis: _Shared, w: Float[Array, "R n"], n: int, left_out: int | 
     cases, penalty = basis.columns[:n], basis.columns[n:]
     p, constant = cases.shape[1], penalty.T @ penalty
     if left_out is not None:
-        grams = (basis.columns.T @ basis.columns)[None] - _of_left_out(cases, w, left_out)
+        grams = (basis.columns.T @ basis.columns)[None] - of_left_out(cases, w, left_out)
     elif p <= _UNROLL:
         products = (cases[:, :, None] * cases[:, None, :]).reshape(n, p * p)
         last = (products.T @ w.T).reshape(p, p, len(w)) + constant[:, :, None]
@@ -345,16 +386,6 @@ def _eliminated(basis: _Shared, w: Float[Array, "R n"], n: int, left_out: int | 
     if basis.inner is not None:
         grams = jnp.einsum("qp,rqt,tu->rpu", basis.inner, grams, basis.inner)
     return _solver(jnp.moveaxis(grams, 0, -1))
-
-
-def _of_left_out(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int) -> Float[Array, "R p p"]:
-    """Gram matrices of the cases of weight 0 of each row, where the others have weight 1."""
-
-    def of_row(where: Int[Array, " m"]) -> Float[Array, "p p"]:
-        absent = cases.at[where].get(mode="fill", fill_value=0)
-        return absent.T @ absent
-
-    return lax.map(of_row, left_out_cases(w, left_out))
 
 
 def _downdated(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int) -> Solve:
@@ -387,11 +418,6 @@ def _downdated(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int
         return b + jnp.einsum("np,nrk->pkr", cases, spread)
 
     return solve
-
-
-def left_out_cases(w: Float[Array, "R n"], left_out: int) -> Int[Array, "R m"]:
-    """Numbers [R, m] of the cases of weight 0 of each row, in order; n where a row leaves out fewer."""
-    return jax.vmap(lambda w: jnp.nonzero(w == 0, size=left_out, fill_value=len(w))[0])(w)
 
 
 def _solver(matrices: Float[Array, "m m R"]) -> Solve:

@@ -24,7 +24,7 @@ from jaxgen.learn.newton import (
     pairs_of,
     start_for_similar,
 )
-from jaxgen.types import Data, Key, Learner, Minimum, Plan
+from jaxgen.types import Data, Key, Learner, Minimum, Plan, RowUnits
 from jaxgen.types.numbers import require, require_flag, require_number
 
 MOST_STEPS = 2**31 - 1
@@ -165,6 +165,34 @@ class Logistic(Learner):
         left_out: int | None,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
         """The fits of R weightings of the same cases at once, on one basis of them all, and which of them to trust."""
+        return self._rows(x, y, w, jnp.ones_like(w, shape=(len(w), x.shape[1])))
+
+    @property
+    def shares_rows_in_units(self) -> bool:
+        """A model without a constant term depends on where the units of a row begin."""
+        return self.intercept
+
+    def fit_rows_in_units(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        units: RowUnits,
+        left_out: int | None,
+    ) -> tuple[LogisticFit, Bool[Array, " R"]]:
+        """The same, where each row has inputs in units of its own, which only the ridge knows of; targets are the classes
+        as they are.
+        """
+        fits, trusted = self._rows(x, y, w, units.x_scale)
+        at_centre = jnp.einsum("rd,rdk->rk", units.x_centre, fits.weights, precision="highest")
+        weights = fits.weights * units.x_scale[:, :, None]
+        return fits._replace(weights=weights, intercept=fits.intercept + at_centre), trusted
+
+    def _rows(
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], scales: Float[Array, "R D"]
+    ) -> tuple[LogisticFit, Bool[Array, " R"]]:
+        """The fits in units of x of R weightings, each with a ridge on weights times its scales."""
         with jax.default_matmul_precision("highest"):
             used = jnp.any(w > 0, axis=0)
             basis = self._basis(x, used.astype(x.dtype), orthonormal_if_easy)
@@ -172,14 +200,18 @@ class Logistic(Learner):
             y, quick = jnp.where(used[:, None], y, 0), self._penalised and x.dtype == jnp.float64
             start = None
             if len(w) * basis.cases.size * y.shape[1] >= _MUCH:
-                start = self._start(basis, y, jnp.mean(w, axis=0), products, quick)
+                alike = basis.penalised_by(jnp.mean(scales, axis=0))
+                start = self._start(alike, y, jnp.mean(w, axis=0), products, quick)
 
-            def of_row(weights):
-                fit = self._minimum(basis, y, weights, products, start, quick)
-                conditioning = Gram(basis.cases, basis.penalty, weights, products).conditioning()
-                return fit, ~basis.deficient & (conditioning > _WELL_CONDITIONED) & (fit.trouble != NOT_CONVERGED)
+            def of_row(weights, scale):
+                own = basis.penalised_by(scale)
+                conditioning = Gram(own.cases, own.penalty, weights, products).conditioning()
+                # A row that will be fitted by itself takes no step here, where the others would wait for it.
+                own = own._replace(deficient=basis.deficient | ~(conditioning > _WELL_CONDITIONED))
+                fit = self._minimum(own, y, weights, products, start, quick)
+                return fit, ~own.deficient & (fit.trouble != NOT_CONVERGED)
 
-            return jax.vmap(of_row)(w)
+            return jax.vmap(of_row)(w, scales)
 
     @property
     def _penalised(self) -> bool:
@@ -320,6 +352,10 @@ class _Basis(NamedTuple):
     centre: Float[Array, " D"]
     scale: Float[Array, " D"]
     deficient: Bool[Array, ""]
+
+    def penalised_by(self, scale: Float[Array, " D"]) -> "_Basis":
+        """The same cases with a ridge on the weights of the inputs times a scale, [D]."""
+        return self._replace(penalty=self.penalty * scale[:, None]) if len(self.penalty) else self
 
 
 _Orthonormal = Callable[[Float[Array, "p n"]], tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]]

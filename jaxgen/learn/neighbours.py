@@ -12,7 +12,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.scale import binary_unit
-from jaxgen.types import Data, Freedom, Key, Learner, Plan
+from jaxgen.types import Data, Freedom, Key, Learner, Plan, RowUnits
 from jaxgen.types.numbers import require
 
 _FEW = 12
@@ -152,18 +152,29 @@ class Neighbours(Learner):
         sizes = jax.vmap(lambda row: _unit(jnp.where(row[:, None] > 0, x, 0)))(w)
         return _without_cases(k, rows, x.dtype), enough & (sizes * _MUCH_SMALLER >= unit), predictions
 
+    @property
+    def shares_rows_in_units(self) -> bool:
+        """As `shares_rows`."""
+        return self.shares_rows
+
     def fit_rows_in_units(
-        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], scales: Float[Array, "R D"]
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        units: RowUnits,
+        left_out: int | None,
     ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
         """`fit_rows` of cases [n, D], [n, K] and weights [R, n], where every row divides the inputs by its own scales
-        [R, D], as `Normalised` does.
+        [R, D], as `Normalised` does; predictions [R, n, K] are means of targets in any units.
 
         The lists are made in the largest scale of every input, in which no case is further away than in the units of
         any row: a case that is not listed is further away than the last one of the list in all of them. A row is to be
         trusted if its k-th neighbours are nearer than that. The unit of an input in which the training cases of a row
         are all alike does not matter to it, since such an input makes all of them further away by the same.
         """
-        k, n, rows = int(self.k or 1), len(x), len(w)
+        k, n, rows, scales = int(self.k or 1), len(x), len(w), units.x_scale
         used = (w > 0).T[..., None]
         low = jnp.min(jnp.where(used, x[:, None], jnp.inf), axis=0)
         alike = low == jnp.max(jnp.where(used, x[:, None], -jnp.inf), axis=0)

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.learn.linear import left_out_cases
+from jaxgen.learn.products import Products, left_out_cases
 from jaxgen.learn.shrinkage import Centred, Shrinkage, squares_are_easy
-from jaxgen.types import Data, Key, Learner, Plan
+from jaxgen.types import Data, Key, Learner, Plan, RowUnits
 from jaxgen.types.numbers import require, require_flag, require_number, shown
 
 PENALTIES = tuple(10.0 ** (power / 2) for power in range(-6, 9))
@@ -93,7 +93,34 @@ class Ridge(Learner):
                 return jax.vmap(self._fit, in_axes=(None, None, 0))(x, y, w), jnp.ones(len(w), bool)
             if left_out is not None and self._without_some_is_less(*x.shape, max(1, left_out)):
                 return _WithoutSome.of(x, y, w, max(1, left_out), self.intercept).chosen(penalties)
-            return _Decomposed.of(x, y, w, self.intercept).chosen(penalties)
+            products = Products.of(x, y, w, self.intercept, left_out)
+            ones, zeros = jnp.ones_like(w[:, :1]), jnp.zeros_like(w[:, :1])
+            sizes = (len(w), x.shape[1]), (len(w), y.shape[1])
+            units = RowUnits(*(jnp.broadcast_to(a, size) for size in sizes for a in (zeros, ones)))
+            return _Decomposed.of(products, units).chosen(penalties)
+
+    @property
+    def shares_rows_in_units(self) -> bool:
+        """A model without a constant term depends on where the units of a row begin."""
+        return self.intercept
+
+    def fit_rows_in_units(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        units: RowUnits,
+        left_out: int | None,
+    ) -> tuple[RidgeFit, Bool[Array, " R"]]:
+        """The fits of R weightings of the same cases at once, each in units of its own, and which of them to trust: each
+        decomposes products that rows share.
+        """
+        if x.shape[1] >= len(x):
+            return jax.vmap(self._in_units, in_axes=(None, None, 0, 0))(x, y, w, units), jnp.ones(len(w), bool)
+        with jax.default_matmul_precision("highest"):
+            products = Products.of(x, y, w, True, left_out)
+            return _Decomposed.of(products, units).chosen(jnp.asarray(self.penalties, x.dtype))
 
     def predict(self, params: RidgeFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Predicted targets, in the units of y."""
@@ -107,6 +134,14 @@ class Ridge(Learner):
             "ridge": params.ridge,
             "leave_one_out": params.error,
         }
+
+    def _in_units(
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], units: RowUnits
+    ) -> RidgeFit:
+        """The fit of one training set in units [D], [D], [K], [K]."""
+        x, y = (x - units.x_centre[None]) / units.x_scale[None], (y - units.y_centre[None]) / units.y_scale[None]
+        with jax.default_matmul_precision("highest"):
+            return self._fit(x, y, w)
 
     def _without_some_is_less(self, n: int, d: int, m: int) -> bool:
         """Whether leaving m of n cases out of each penalty's hat matrix [n, n] is less arithmetic than a decomposition
@@ -201,60 +236,48 @@ class _WithoutSome(NamedTuple):
 
 
 class _Decomposed(NamedTuple):
-    """Rows whose products x' W x are each decomposed into eigenvectors.
+    """Rows whose products x' W x, in units of the row, are each decomposed into eigenvectors.
 
     Attributes:
-      w: weights, [R, n].
-      x_centre, y_centre: what was taken off all cases, [D] and [K].
-      x_mean, y_mean: of the cases of each row after that, [R, D] and [R, K]; 0 without an intercept.
+      products: of the rows, in the units of the data.
+      units: of each row.
       vectors: eigenvectors, [R, D, D].
       values: eigenvalues, [R, D].
       turned: the cases less the mean of the row, times its eigenvectors, [R, n, D].
-      y: targets less those of the centre, [n, K].
       slope: turned' W y, [R, D, K].
       easy: whether rounding is small beside the smallest eigenvalue, [R].
-      intercept: whether means were taken off.
     """
 
-    w: Float[Array, "R n"]
-    x_centre: Float[Array, " D"]
-    y_centre: Float[Array, " K"]
-    x_mean: Float[Array, "R D"]
-    y_mean: Float[Array, "R K"]
+    products: Products
+    units: RowUnits
     vectors: Float[Array, "R D D"]
     values: Float[Array, "R D"]
     turned: Float[Array, "R n D"]
-    y: Float[Array, "n K"]
     slope: Float[Array, "R D K"]
     easy: Bool[Array, " R"]
-    intercept: bool
 
     @classmethod
-    def of(
-        cls, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], intercept: bool
-    ) -> "_Decomposed":
-        """Of cases [n, D], [n, K] and weights [R, n]."""
-        x_centre, y_centre = (jnp.mean(a, axis=0) if intercept else jnp.zeros_like(a[0]) for a in (x, y))
-        x, y = x - x_centre[None], y - y_centre[None]
-        total = jnp.sum(w, axis=1)[:, None]
-        x_mean, y_mean = (
-            (w @ a) / total if intercept else jnp.zeros_like(w, shape=(len(w), a.shape[1])) for a in (x, y)
-        )
-        whole = jnp.einsum("nd,rn,ne->rde", x, w, x)
-        gram = whole - total[:, :, None] * x_mean[:, :, None] * x_mean[:, None, :]
+    def of(cls, products: Products, units: RowUnits) -> "_Decomposed":
+        """Of rows in units of their own."""
+        scale = units.x_scale
+        gram = products.gram / scale[:, :, None] / scale[:, None]
         finite = jnp.all(jnp.isfinite(gram), axis=(1, 2))
-        values, vectors = jnp.linalg.eigh(
-            jnp.where(finite[:, None, None], gram, jnp.eye(x.shape[1], dtype=x.dtype)[None]), symmetrize_input=False
-        )
-        easy = finite & squares_are_easy(values[:, 0], jnp.trace(whole, axis1=1, axis2=2))
-        turned = jnp.einsum("nd,rde->rne", x, vectors) - jnp.einsum("rd,rde->re", x_mean, vectors)[:, None]
-        slope = jnp.einsum("rne,rn,nk->rek", turned, w, y)
-        return cls(w, x_centre, y_centre, x_mean, y_mean, vectors, values, turned, y, slope, easy, intercept)
+        unit = jnp.eye(gram.shape[1], dtype=gram.dtype)[None]
+        values, vectors = jnp.linalg.eigh(jnp.where(finite[:, None, None], gram, unit), symmetrize_input=False)
+        lost = jnp.sum(jnp.square(products.x_mean / scale), axis=1) * products.total
+        easy = finite & squares_are_easy(values[:, 0], values[:, -1] + lost)
+        outside = vectors / scale[:, :, None]
+        turned = jnp.einsum("nd,rde->rne", products.x, outside)
+        turned = turned - jnp.einsum("rd,rde->re", products.x_mean, outside)[:, None]
+        slope = jnp.einsum("rde,rdk->rek", outside, products.slope) / units.y_scale[:, None]
+        return cls(products, units, vectors, values, turned, slope, easy)
 
     def chosen(self, penalties: Float[Array, " S"]) -> tuple[RidgeFit, Bool[Array, " R"]]:
-        """The fits with the best of S penalties, and which to trust: those of products that lost no digits."""
+        """The fits with the best of S penalties, in units of the rows, and which to trust: those of products that lost no
+        digits.
+        """
         square = jnp.square(self.turned)
-        together = len(penalties) * self.y.shape[1] <= 4 * max(4, self.turned.shape[2])
+        together = len(penalties) * self.slope.shape[2] <= 4 * max(4, self.turned.shape[2])
 
         def error(penalty: Float[Array, ""]) -> Float[Array, " R"]:
             return self._error(penalty, square)
@@ -264,19 +287,18 @@ class _Decomposed(NamedTuple):
         penalty = penalties[best]
         inside = self.slope / (self.values + penalty[:, None])[:, :, None]
         weights = jnp.einsum("rde,rek->rdk", self.vectors, inside)
-        at_centre = self.y_mean - jnp.einsum("rd,rdk->rk", self.x_mean, weights)
-        intercept = self.y_centre[None] + at_centre - jnp.einsum("d,rdk->rk", self.x_centre, weights)
+        intercept = self.products.in_units(weights, self.units)[1]
         return RidgeFit(weights, intercept, penalty, errors[best, jnp.arange(len(best))]), self.easy
 
     def _error(self, penalty: Float[Array, ""], square: Float[Array, "R n D"]) -> Float[Array, " R"]:
         """Mean leave-one-out losses of a penalty, from the squares of the turned cases."""
-        inverse = 1 / (self.values + penalty)
-        total = jnp.sum(self.w, axis=1)
-        own = jnp.einsum("rne,re->rn", square, inverse) + (1 / total[:, None] if self.intercept else 0)
+        w, total, inverse = self.products.w, self.products.total, 1 / (self.values + penalty)
+        own = jnp.einsum("rne,re->rn", square, inverse) + self.products.share[:, None]
         predicted = jnp.einsum("rne,rek->rnk", self.turned, inverse[:, :, None] * self.slope)
-        residual = self.y[None] - self.y_mean[:, None] - predicted
-        losses = jnp.sum(jnp.square(residual), axis=2) / jnp.square(1 - own)
-        return jnp.sum(jnp.where(self.w > 0, self.w * losses, 0), axis=1) / total
+        about_mean = self.products.y[None] - self.products.y_mean[:, None]
+        losses = jnp.sum(jnp.square(about_mean / self.units.y_scale[:, None] - predicted), axis=2)
+        losses = losses / jnp.square(1 - own)
+        return jnp.sum(jnp.where(w > 0, w * losses, 0), axis=1) / total
 
 
 def check_penalties(penalties: Any) -> None:

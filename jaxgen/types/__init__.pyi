@@ -1,5 +1,5 @@
 from .data import Data
-from .learner import Freedom, Key, Learner, Minimum, Params, as_learner
+from .learner import Freedom, Key, Learner, Minimum, Params, RowUnits, as_learner
 from .losses import Loss, Losses
 from .plan import Plan, as_labels, as_weights
 from .predicted import Predicted
@@ -16,6 +16,7 @@ __all__ = [
     "Params",
     "Plan",
     "Predicted",
+    "RowUnits",
     "Value",
     "as_labels",
     "as_learner",

@@ -36,6 +36,17 @@ class Freedom(NamedTuple):
     y_scale: bool = False
 
 
+class RowUnits(NamedTuple):
+    """Units that each of R rows has for its own: what is taken off inputs [R, D] and targets [R, K], and what they are
+    divided by then.
+    """
+
+    x_centre: Float[Array, "R D"]
+    x_scale: Float[Array, "R D"]
+    y_centre: Float[Array, "R K"]
+    y_scale: Float[Array, "R K"]
+
+
 class HostRow(NamedTuple):
     """What came of a row that was trained on the host.
 
@@ -107,6 +118,11 @@ class Learner(Value):
     @property
     def shares_rows(self) -> bool:
         """Whether there is `fit_rows`, for many rows of one data set at once."""
+        return False
+
+    @property
+    def shares_rows_in_units(self) -> bool:
+        """Whether there is `fit_rows_in_units`, for many rows of one data set at once, each in units of its own."""
         return False
 
     @property
@@ -196,6 +212,27 @@ class Learner(Value):
           Parameters, every array with a leading axis [R], and which rows to trust, [R]; `fit` repeats the others. If
           the work that rows share is that of predicting, also the predictions of these cases, [R, n, K]; only `failure`
           and `diagnose` then read the parameters.
+        """
+        raise TypeError(f"expected a learner that shares work between rows, got {self}; call fit for every row")
+
+    def fit_rows_in_units(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        units: RowUnits,
+        left_out: int | None,
+    ) -> tuple[Params, Bool[Array, " R"]] | tuple[Params, Bool[Array, " R"], Float[Array, "R n K"]]:
+        """The same as `fit` for R weightings of one data set, each in units of its own, where `shares_rows_in_units` says
+        that there is such a way.
+
+        Args:
+          keys, x, y, w, left_out: as for `fit_rows`; x [n, D] and y [n, K] in units of the data.
+          units: of each row; see `RowUnits`.
+        Returns:
+          As `fit_rows`: parameters [R, ...] in the units of each row, and trusted, [R]; predictions, if there are any,
+          [R, n, K], in units of the data.
         """
         raise TypeError(f"expected a learner that shares work between rows, got {self}; call fit for every row")
 

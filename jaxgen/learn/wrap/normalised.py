@@ -9,11 +9,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, PyTree, Shaped
 
-from jaxgen.learn.linear import LeastSquares
-from jaxgen.learn.neighbours import Neighbours
 from jaxgen.learn.scale import binary_unit
 from jaxgen.learn.wrap.wrapper import Changing, Entered
-from jaxgen.types import Data, Freedom, Key, Learner, Plan
+from jaxgen.types import Data, Freedom, Key, Learner, Plan, RowUnits
 from jaxgen.types.numbers import require_one_of, shown
 
 _TARGETS = ("by task", "normalised", "unchanged")
@@ -64,18 +62,13 @@ class Normalised(Changing):
 
     @property
     def shares_rows(self) -> bool:
-        """Whether fits in the units of the data, which rows can share, are the same as in normalised ones, or the
-        learner inside shares its rows whatever their units are.
-        """
-        inside = self.inside
-        if isinstance(inside, Neighbours):
-            return inside.shares_rows
-        return isinstance(inside, LeastSquares) and inside.in_any_units
+        """Whether the learner inside shares rows that each have units of their own."""
+        return self.inside.shares_rows_in_units
 
     @property
     def worth_sharing(self) -> tuple[int, float]:
-        """As of the learner inside, where that shares its rows whatever their units are."""
-        return self.inside.worth_sharing if isinstance(self.inside, Neighbours) else super().worth_sharing
+        """As of the learner inside."""
+        return self.inside.worth_sharing
 
     def for_data(self, data: Data) -> Learner:
         """The same with targets that stay unchanged if the data are a classification and `targets` goes by the task."""
@@ -98,19 +91,13 @@ class Normalised(Changing):
         w: Float[Array, "R n"],
         left_out: int | None,
     ) -> tuple[Standard, Bool[Array, " R"]] | tuple[Standard, Bool[Array, " R"], Float[Array, "R n K"]]:
-        """The fits of R weightings of the same cases at once, and which of them to trust.
-
-        Linear models are fitted in the units of the data, which all rows share, and then written in the units of each
-        row. Of neighbours the predictions of the cases come too, which are means of targets in any units.
+        """The fits of R weightings of the same cases at once, each in its own units, and which of them to trust; with
+        predictions, if the learner inside gives some, [R, n, K].
         """
         centres, scales = _OF_ROWS[self.how](jnp.concatenate([x, y], axis=1), w)
         units = jax.vmap(lambda centre, scale: self._kept(centre, scale, x.shape[1]))(centres, scales)
-        inside = self.inside
-        if isinstance(inside, Neighbours):
-            fits, trusted, predictions = inside.fit_rows_in_units(x, y, w, units.x_scale)
-            return units._replace(base=fits), trusted, predictions
-        fits, trusted, *_ = inside.fit_rows(keys, x, y, w, left_out)
-        return units._replace(base=jax.vmap(LeastSquares.in_units)(fits, *units[1:])), trusted
+        fits, *rest = self.inside.fit_rows_in_units(keys, x, y, w, RowUnits(*units[1:]), left_out)
+        return units._replace(base=fits), *rest
 
     def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:
         """The cases [n, D], [n, K] in normalised units."""
