@@ -181,8 +181,8 @@ class Logistic(Learner):
         units: RowUnits,
         left_out: int | None,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
-        """The same, where each row has inputs in units of its own, which only the ridge knows of; targets are the classes
-        as they are.
+        """`fit_rows` of weights [R, n] where each row has inputs in units of its own, which only the ridge knows of;
+        targets are the classes as they are.
         """
         fits, trusted = self._rows(x, y, w, units.x_scale)
         at_centre = jnp.einsum("rd,rdk->rk", units.x_centre, fits.weights, precision="highest")

@@ -61,12 +61,12 @@ class Products(NamedTuple):
         return cls(w, total, share, x, y, x_centre, y_centre, x_mean, y_mean, gram, slope)
 
     def residual(self, weights: Float[Array, "R D K"]) -> Float[Array, "R n K"]:
-        """Targets less what the models with these weights and the intercepts that belong to them predict."""
+        """Targets less predictions, [R, n, K], of the models with these weights and the intercepts that belong to them."""
         at_mean = self.y_mean - jnp.einsum("rd,rdk->rk", self.x_mean, weights)
         return self.y[None] - at_mean[:, None] - jnp.einsum("nd,rdk->rnk", self.x, weights)
 
     def projected(self, values: Float[Array, "R n K"]) -> Float[Array, "R D K"]:
-        """x' W values about the means of the row."""
+        """x' W values about the means of the row, [R, D, K]."""
         weighted = self.w[:, :, None] * values
         return (
             jnp.einsum("nd,rnk->rdk", self.x, weighted) - self.x_mean[:, :, None] * jnp.sum(weighted, axis=1)[:, None]

@@ -113,8 +113,8 @@ class Ridge(Learner):
         units: RowUnits,
         left_out: int | None,
     ) -> tuple[RidgeFit, Bool[Array, " R"]]:
-        """The fits of R weightings of the same cases at once, each in units of its own, and which of them to trust: each
-        decomposes products that rows share.
+        """The fits of R weightings of the same cases [R, n] at once, each in units of its own, and which of them to
+        trust: each decomposes products that rows share.
         """
         if x.shape[1] >= len(x):
             return jax.vmap(self._in_units, in_axes=(None, None, 0, 0))(x, y, w, units), jnp.ones(len(w), bool)
@@ -273,8 +273,8 @@ class _Decomposed(NamedTuple):
         return cls(products, units, vectors, values, turned, slope, easy)
 
     def chosen(self, penalties: Float[Array, " S"]) -> tuple[RidgeFit, Bool[Array, " R"]]:
-        """The fits with the best of S penalties, in units of the rows, and which to trust: those of products that lost no
-        digits.
+        """The fits with the best of S penalties, in units of the rows, and which to trust: those of products that lost
+        no digits.
         """
         square = jnp.square(self.turned)
         together = len(penalties) * self.slope.shape[2] <= 4 * max(4, self.turned.shape[2])

@@ -224,8 +224,8 @@ class Learner(Value):
         units: RowUnits,
         left_out: int | None,
     ) -> tuple[Params, Bool[Array, " R"]] | tuple[Params, Bool[Array, " R"], Float[Array, "R n K"]]:
-        """The same as `fit` for R weightings of one data set, each in units of its own, where `shares_rows_in_units` says
-        that there is such a way.
+        """The same as `fit` for R weightings of one data set, each in units of its own, where `shares_rows_in_units`
+        says that there is such a way.
 
         Args:
           keys, x, y, w, left_out: as for `fit_rows`; x [n, D] and y [n, K] in units of the data.
