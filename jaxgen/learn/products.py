@@ -61,7 +61,7 @@ class Products(NamedTuple):
         return cls(w, total, share, x, y, x_centre, y_centre, x_mean, y_mean, gram, slope)
 
     def residual(self, weights: Float[Array, "R D K"]) -> Float[Array, "R n K"]:
-        """Targets less predictions, [R, n, K], of the models with these weights and the intercepts that belong to them."""
+        """Targets less predictions, [R, n, K], with these weights and the intercepts that belong to them."""
         at_mean = self.y_mean - jnp.einsum("rd,rdk->rk", self.x_mean, weights)
         return self.y[None] - at_mean[:, None] - jnp.einsum("nd,rdk->rnk", self.x, weights)
 
@@ -75,8 +75,8 @@ class Products(NamedTuple):
     def in_units(
         self, weights: Float[Array, "R D K"], units: RowUnits
     ) -> tuple[Float[Array, "R D K"], Float[Array, "R K"]]:
-        """Weights and intercepts in the units of the data, of weights for inputs and targets in units of each row, and
-        the intercepts that belong to these.
+        """Weights [R, D, K] in the units of the data, of weights for inputs and targets in units of each row; and the
+        intercepts [R, K] that belong to the latter.
         """
         outside = weights * units.y_scale[:, None] / units.x_scale[:, :, None]
         shift = units.x_centre - self.x_centre[None] - self.x_mean
