@@ -104,11 +104,21 @@ def lines():
             Line("least squares", name, read, learn.LeastSquares(), LinearRegression()),
             Line("ridge", name, read, learn.LeastSquares(ridge=1.0), Ridge(alpha=1.0)),
             Line("ridge, penalty chosen", name, read, learn.Ridge(), RidgeCV(learn.Ridge().penalties)),
+            Line(
+                "ridge, normalised",
+                name,
+                read,
+                learn.Normalised(learn.LeastSquares(ridge=1.0), how="standard"),
+                make_pipeline(StandardScaler(), Ridge(alpha=1.0)),
+            ),
         ]
     classified = {name: real(name) for name in ("wine", "breast_cancer", "digits")}
     classified["20,000 x 50, 5 classes"] = simulated(20_000, 50, 5)
     for name, read in classified.items():
-        made.append(Line("logistic", name, read, learn.Logistic(ridge=1.0), LogisticRegression(C=1.0, max_iter=1000)))
+        peer = LogisticRegression(C=1.0, max_iter=1000)
+        made.append(Line("logistic", name, read, learn.Logistic(ridge=1.0), peer))
+        ours = learn.Normalised(learn.Logistic(ridge=1.0), how="standard")
+        made.append(Line("logistic, normalised", name, read, ours, make_pipeline(StandardScaler(), peer)))
     for name in ("wine", "breast_cancer", "digits"):
         made.append(Line("5 neighbours", name, real(name), learn.Neighbours(5), KNeighborsClassifier(5)))
     scaled, standard = learn.Normalised(learn.Neighbours(5), how="standard"), StandardScaler()

@@ -46,8 +46,8 @@ def problem(d, n):
     return x, np.sin(x[:, :1]) + 0.3 * random.normal(size=(n, 1))
 
 
-def jaxgen_networks(d, n, networks, cores=1):
-    """assess: plain batch gradient descent of many networks."""
+def jaxgen_networks(d, n, networks, cores=1, normalised=False, chunk=None, **layers):
+    """assess: plain batch gradient descent of many networks, of inputs in units of each if normalised."""
     import jax
     import numpy as np
 
@@ -60,10 +60,14 @@ def jaxgen_networks(d, n, networks, cores=1):
     data, plan, learner = (
         jg.Data(x, y, tuple(map(str, range(d)))),
         resample.from_weights(ones, ones),
-        learn.Descent(steps=steps),
+        learn.Descent(learn.MLP(**layers), steps=steps),
     )
+    learner = learn.Normalised(learner) if normalised else learner
     return (
-        timed(lambda: jg.assess(jax.random.key(0), learner, data, plan, keep="rows"), 3 if networks < 1000 else 1)
+        timed(
+            lambda: jg.assess(jax.random.key(0), learner, data, plan, keep="rows", chunk=chunk),
+            3 if networks < 1000 else 1,
+        )
         / (steps * networks * n)
         * 1e9
     )
@@ -186,7 +190,7 @@ def profile(core):
 
     found = {}
     for d, n in SHAPES:
-        chunk = max(1, (1 << 18) // (4 * n * (d + 2 * HIDDEN)))
+        chunk = max(1, (1 << 20) // (4 * n * HIDDEN))
         x, y = (jnp.asarray(a.T, "float32") for a in problem(d, n))
         times = steps_for(chunk * n, 20)
         units = jax.random.normal(jax.random.key(0), (chunk, HIDDEN, n), "float32")
@@ -217,6 +221,25 @@ def profile(core):
             "bare loop, together": whole,
             "biases, failure checks, engine": through - whole,
             "assess": through,
+        }
+    return found
+
+
+def changes(core):
+    """What some choices bring with 64 networks on one core: nanoseconds per case and epoch with each undone, all in
+    turn.
+    """
+    import jax.numpy as jnp
+
+    os.sched_setaffinity(0, core)
+    found = {}
+    for d, n in SHAPES:
+        few = max(1, (1 << 18) // (4 * HIDDEN * n))
+        found[f"{d},{n}"] = {
+            "assess": jaxgen_networks(d, n, 64),
+            "with XLA's tanh": jaxgen_networks(d, n, 64, activation=jnp.tanh),
+            "in chunks of a quarter of a megabyte": jaxgen_networks(d, n, 64, chunk=few),
+            "normalised": jaxgen_networks(d, n, 64, normalised=True),
         }
     return found
 
@@ -324,6 +347,14 @@ def report():
     ]
     lines += [f"{'share of the limit':44}" + "".join(f"{one[key]['limit'] / at[key]:16.0%}" for key in one)]
     lines += [
+        f"{'share of the limit, two cores':44}"
+        + "".join(f"{two[key]['limit'] / two[key]['jaxgen R=64']:16.0%}" for key in two)
+    ]
+    lines += [
+        f"{'share of the limit, R = 4, two cores':44}"
+        + "".join(f"{two[key]['limit'] / two[key]['jaxgen R=4']:16.0%}" for key in two)
+    ]
+    lines += [
         f"{'share of the limit, worst R':44}"
         + "".join(f"{one[key]['limit'] / max(one[key][f'jaxgen R={r}'] for r in NETWORKS):16.0%}" for key in one)
     ]
@@ -350,6 +381,9 @@ def report():
         "Where the time of one core goes, R = 64: nanoseconds per case and epoch; "
         "products and tanh each timed by themselves, the other parts as differences"
     ]
+    lines += [f"{name:44}" + "".join(f"{parts[key][name]:16.1f}" for key in parts) for name in parts["8,64"]] + [""]
+    parts = child("changes", [0])
+    lines += ["The same of assess as it is, with one choice undone, and of networks in units of each row"]
     lines += [f"{name:44}" + "".join(f"{parts[key][name]:16.1f}" for key in parts) for name in parts["8,64"]] + [""]
     lines += [
         "peak memory, D = 32, N = 1024, keep='rows': "

@@ -312,6 +312,23 @@ def test_rows_that_share_their_cases_get_the_fits_of_each(how):
         np.testing.assert_array_equal(together.x_centre, each.x_centre)
 
 
+@pytest.mark.parametrize("how", ["delve", "standard"])
+def test_a_constant_has_no_spread_in_any_row(how, dtype):
+    """Among many cases, whose sum is rounded: constants of 200 columns in all rows, but for a case that one leaves
+    out.
+    """
+    constants = np.random.default_rng(0).normal(size=200)
+    x, y, w = np.tile(constants, (300, 1)), np.arange(300.0)[:, None] % 7, np.ones((2, 300))
+    x[0] += 1
+    w[1, 0] = 0
+    learner = Normalised(LeastSquares(ridge=1.0), how=how)
+    rows = jit(lambda learner, *rest: learner.fit_rows(jax.random.split(KEY, 2), *rest, None))
+    fits, _ = rows(learner, *(jnp.asarray(a, dtype) for a in (x, y, w)))
+    assert (fits.x_scale[0] < 1).all()
+    np.testing.assert_array_equal(fits.x_scale[1], 1)
+    np.testing.assert_allclose(fits.x_centre[1], constants, rtol=1e-6)
+
+
 RIDGES = [
     LeastSquares(ridge=3.0),
     Ridge((0.1, 1.0, 10.0, 100.0)),

@@ -203,20 +203,25 @@ def _by_median_of_rows(x: Float[Array, "n D"], w: Float[Array, "R n"]) -> tuple[
 
     end, _ = lax.scan(visit, _Medians(none, none, none), (jnp.take_along_axis(x, order, axis=0), order))
     centre = (end.low + end.high) / 2
-    scale = _summed(jnp.abs, x, rows, centre) / jnp.maximum(total - 1, 1)[None]
+    (deviations,) = _summed((jnp.abs,), x, rows, centre)
+    scale = deviations / jnp.maximum(total - 1, 1)[None]
     return centre.T, jnp.where(scale > 0, scale, 1).T
 
 
 def _summed(
-    of: Callable[[Array], Array], x: Float[Array, "n D"], rows: Float[Array, "n R"], centre: Float[Array, "D R"]
-) -> Float[Array, "D R"]:
-    """The weighted sum over the cases of a function of their deviations from a centre."""
+    of: tuple[Callable[[Array], Array], ...],
+    x: Float[Array, "n D"],
+    rows: Float[Array, "n R"],
+    centre: Float[Array, "D R"],
+) -> tuple[Float[Array, "D R"], ...]:
+    """The weighted sums over the cases of functions of their deviations from a centre."""
 
-    def add(state: Array, case: tuple[Array, Array]) -> tuple[Array, None]:
+    def add(state: tuple[Array, ...], case: tuple[Array, Array]) -> tuple[tuple[Array, ...], None]:
         value, weight = case
-        return state + weight[None] * of(value[:, None] - centre), None
+        deviation = value[:, None] - centre
+        return tuple(total + weight[None] * each(deviation) for total, each in zip(state, of, strict=True)), None
 
-    return lax.scan(add, jnp.zeros_like(centre), (x, rows))[0]
+    return lax.scan(add, (jnp.zeros_like(centre),) * len(of), (x, rows))[0]
 
 
 def _by_mean(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
@@ -230,11 +235,16 @@ def _by_mean(x: Float[Array, "n D"], w: Float[Array, " n"]) -> Units:
 
 
 def _by_mean_of_rows(x: Float[Array, "n D"], w: Float[Array, "R n"]) -> tuple[Array, Array]:
-    """`_by_mean` of R weightings of the same cases at once, [R, D] each: the same sums in another order."""
+    """`_by_mean` of R weightings of the same cases at once, [R, D] each: the same sums in another order.
+
+    What rounding leaves of the deviations from the mean is taken off both, or a constant would have a spread.
+    """
     unit = binary_unit(jnp.max(x, axis=0) - jnp.min(x, axis=0))
     rows = w.T / jnp.sum(w, axis=1)[None]
     centre = jnp.matmul(x.T, rows, precision="highest")
-    spread = jnp.sqrt(_summed(jnp.square, x / unit[None], rows, centre / unit[:, None])) * unit[:, None]
+    rest, square = _summed((jnp.asarray, jnp.square), x / unit[None], rows, centre / unit[:, None])
+    spread = jnp.sqrt(jnp.maximum(square - jnp.square(rest), 0)) * unit[:, None]
+    centre = centre + rest * unit[:, None]
     return centre.T, _unless_constant(spread, centre).T
 
 
