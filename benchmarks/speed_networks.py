@@ -226,8 +226,8 @@ def profile(core):
 
 
 def changes(core):
-    """What some choices bring with 64 networks on one core: nanoseconds per case and epoch with each undone, all in
-    turn.
+    """What some choices bring with 64 networks on one core: nanoseconds per case and epoch with each undone, one after
+    the other.
     """
     import jax.numpy as jnp
 
