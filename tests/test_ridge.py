@@ -151,6 +151,35 @@ def test_rows_that_cannot_share_are_not_trusted():
     assert not trusted.any()
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_ridge_of_much_data_is_solved_by_normal_equations(intercept):
+    """2200 cases of 60 inputs in units from 0.001 to 1000, two nearly alike: 200 left out, and weights to 2; what a fit
+    of each row gives but for rounding, times the condition of the equations. Far from 0, and without an intercept,
+    their correction is too large to trust.
+    """
+    random = np.random.default_rng(5)
+    x = random.normal(size=(2200, 60)) * np.geomspace(1e-3, 1e3, 60)
+    x[:, 1] = x[:, 0] * (1 + 1e-3 * x[:, 2])
+    y = x @ random.normal(size=(60, 2)) + random.normal(size=(2200, 2))
+    w = np.ones((3, 2200))
+    w[0, :200], w[1, 7] = 0, 0
+    w[2] = random.integers(0, 3, 2200)
+    learner = learn.LeastSquares(ridge=2.0, intercept=intercept)
+    with jax.enable_x64(True):
+        together, trusted = fit_rows(learner, *map(jnp.asarray, (x, y, w)), None)
+        few, trusted_few = fit_rows(learner, *map(jnp.asarray, (x, y, w[:2])), 200)
+        _, far = fit_rows(learner, *map(jnp.asarray, (x + 1e9, y, w)), None)
+    assert trusted.all()
+    assert trusted_few.all()
+    assert intercept or not far.any()
+    for row, weights in enumerate(w):
+        alone = fitted(learner, x, y, weights)
+        np.testing.assert_allclose(together.weights[row], alone.weights, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(together.intercept[row], alone.intercept, rtol=1e-7, atol=1e-9)
+        if row < 2:
+            np.testing.assert_allclose(few.weights[row], alone.weights, rtol=1e-7, atol=1e-9)
+
+
 def test_rows_tell_what_they_chose(dtype):
     """Penalties of every row, in either precision: the fits are in double precision."""
     x, y = problem(40, 3, 1)

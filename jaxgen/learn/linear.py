@@ -128,6 +128,8 @@ class LeastSquares(Learner):
     ) -> tuple[LinearFit, Bool[Array, " R"]]:
         """The fits of R weightings of the same cases at once, and which of them to trust."""
         with jax.default_matmul_precision("highest"):
+            if self.ridge and x.size >= _MUCH:
+                return self._ridge_of_much(x, y, w, left_out)
             design, scale = self._design(x)
             columns = jnp.concatenate([design, self._penalty(scale)])
             coefficients, trusted = _with_basis(columns, lambda basis: _solved(basis, y, w, left_out))
@@ -183,17 +185,34 @@ class LeastSquares(Learner):
             return jax.vmap(_in_units)(fits, *units), trusted
         with jax.default_matmul_precision("highest"):
             products = Products.of(x, y, w, True, left_out)
-            weights, trusted = self._ridge_in_units(products, units)
+            weights, trusted = self._with_ridge(products, units, jnp.ones_like(units.x_scale))
             fits = LinearFit(weights, products.in_units(weights, units)[1], jnp.zeros(len(w), bool))
         return fits, trusted
 
-    def _ridge_in_units(self, products: Products, units: RowUnits) -> tuple[Float[Array, "R D K"], Bool[Array, " R"]]:
-        """Weights in the units of each row, and which of them to trust: those that a step of refinement moves by less
-        than the root of a rounding, so that what it leaves is a rounding.
+    def _ridge_of_much(
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], left_out: int | None
+    ) -> tuple[LinearFit, Bool[Array, " R"]]:
+        """The fits of rows of much data, each by normal equations: in units of the columns that all rows share, since
+        the correction that tells which to trust is of all weights together.
         """
-        scale, ridge = units.x_scale, jnp.asarray(self.ridge, products.gram.dtype)
+        products = Products.of(x, y, w, self.intercept, left_out)
+        size = jnp.sqrt(jnp.mean(jnp.square(products.x), axis=0))
+        scale = jnp.broadcast_to(jnp.where(size > 0, size, 1), (len(w), x.shape[1]))
+        origin, unit = (jnp.full((len(w), y.shape[1]), value, x.dtype) for value in (0, 1))
+        units = RowUnits(jnp.zeros_like(scale), scale, origin, unit)
+        weights, trusted = self._with_ridge(products, units, scale)
+        weights, intercept = products.in_units(weights, units)
+        return LinearFit(weights, intercept, jnp.zeros(len(w), bool)), trusted
+
+    def _with_ridge(
+        self, products: Products, units: RowUnits, shrunk: Float[Array, "R D"]
+    ) -> tuple[Float[Array, "R D K"], Bool[Array, " R"]]:
+        """Weights in the units of each row, with a ridge on weights divided by `shrunk`; and which of them to trust:
+        those that a step of refinement moves by less than the root of a rounding, so that what it leaves is a rounding.
+        """
+        scale, ridge = units.x_scale, jnp.asarray(self.ridge, products.gram.dtype) / jnp.square(shrunk)
         inside = products.gram / scale[:, :, None] / scale[:, None]
-        matrices = inside + ridge * jnp.eye(scale.shape[1], dtype=ridge.dtype)[None]
+        matrices = inside + ridge[:, :, None] * jnp.eye(scale.shape[1], dtype=ridge.dtype)[None]
         solve = _solver(jnp.moveaxis(matrices, 0, -1))
 
         def solved(b: Float[Array, "R D K"]) -> Float[Array, "R D K"]:
@@ -201,7 +220,7 @@ class LeastSquares(Learner):
 
         first = solved(products.slope / scale[:, :, None] / units.y_scale[:, None])
         left = products.residual(first * units.y_scale[:, None] / scale[:, :, None])
-        slope = products.projected(left / units.y_scale[:, None]) / scale[:, :, None] - ridge * first
+        slope = products.projected(left / units.y_scale[:, None]) / scale[:, :, None] - ridge[:, :, None] * first
         correction = solved(slope)
         size, moved = (jnp.sum(jnp.square(v), axis=(1, 2)) for v in (first, correction))
         return first + correction, moved <= jnp.finfo(ridge.dtype).eps * size
