@@ -180,6 +180,26 @@ def test_a_ridge_of_much_data_is_solved_by_normal_equations(intercept):
             np.testing.assert_allclose(few.weights[row], alone.weights, rtol=1e-7, atol=1e-9)
 
 
+def test_what_is_left_when_a_case_far_away_is_left_out_is_not_trusted():
+    """Products of all cases without those of one whose inputs are a million times as large have lost their digits."""
+    x, y = problem(200, 4, 1)
+    x[7] *= 1e6
+    w = np.ones((2, 200))
+    w[0, 7] = w[1, 8] = 0
+    learner = learn.Ridge(PENALTIES)
+    assert not learner._without_some_is_less(200, 4, 1)
+    with jax.enable_x64(True):
+        _, trusted = fit_rows(learner, *map(jnp.asarray, (x, y, w)), 1)
+    assert not trusted[0]
+    plan = resample.from_weights(w.astype(int), 1 - w.astype(int))
+    losses = assess(KEY, learner, Data(x, y, tuple("abcd")), plan)
+    want = RidgeCV(PENALTIES).fit(np.delete(x, 7, 0), np.delete(y, 7, 0)[:, 0])
+    assert losses.info["ridge"][0] == want.alpha_
+    np.testing.assert_allclose(
+        np.delete(losses.values[0], 7), (np.delete(y[:, 0] - want.predict(x), 7)) ** 2, rtol=1e-6
+    )
+
+
 def test_rows_tell_what_they_chose(dtype):
     """Penalties of every row, in either precision: the fits are in double precision."""
     x, y = problem(40, 3, 1)

@@ -45,13 +45,15 @@ class LeastSquares(Learner):
     """Weighted linear least squares, with an optional ridge: minimises sum w (y - prediction)^2 + ridge |weights|^2.
 
     One training set is solved through an orthonormal basis of its weighted inputs (Gram-Schmidt, every column
-    orthogonalised twice), never through the normal equations of the inputs: in single precision those lose
+    orthogonalised twice), not through the normal equations of the inputs: in single precision those lose
     condition(x)^2 * 6e-8, which is 6 % at a condition number of 1000. Many weightings of the same cases share the
     basis of all cases. In that basis the normal equations of a row have a small condition number; one step of
     refinement corrects them (Bjoerck 1987, "Stability analysis of the method of seminormal equations"), and a row
     whose correction is not small is solved again by itself. Where a row leaves out few cases, its solution comes from
     down-dating the fit of all cases instead: e_C = (I - H_CC)^-1 e_C. The basis of much data, if it is not
-    ill-conditioned, is never written out: products of the inputs stand for it, with one more step of refinement.
+    ill-conditioned, is never written out: products of the inputs stand for it, with one more step of refinement. With
+    a ridge, rows of much data, and rows that have units of their own (`Normalised`), solve their normal equations, of
+    which the step of refinement tells in the same way whether they were exact enough.
 
     Attributes:
       ridge: penalty on the squared weights (never on the intercept), in units of y^2 / weights^2; not divided by N.

@@ -22,6 +22,7 @@ class Products(NamedTuple):
       x_mean, y_mean: of the cases of each row after that, [R, D] and [R, K]; 0 without an intercept.
       gram: x' W x about the means of the row, [R, D, D].
       slope: x' W y about the means of the row, [R, D, K].
+      largest: the numbers of which the diagonal of `gram` is a difference, [R, D].
     """
 
     w: Float[Array, "R n"]
@@ -35,6 +36,7 @@ class Products(NamedTuple):
     y_mean: Float[Array, "R K"]
     gram: Float[Array, "R D D"]
     slope: Float[Array, "R D K"]
+    largest: Float[Array, "R D"]
 
     @classmethod
     def of(
@@ -53,12 +55,15 @@ class Products(NamedTuple):
         x_mean, y_mean = ((w @ a) * share[:, None] for a in (x, y))
         if left_out is None:
             whole = jnp.einsum("nd,rn,ne->rde", x, w, x)
+            largest = jnp.diagonal(whole, axis1=1, axis2=2)
         else:
-            whole = (x.T @ x)[None] - of_left_out(x, w, left_out)
+            every = (x.T @ x)[None]
+            whole = every - of_left_out(x, w, left_out)
+            largest = jnp.broadcast_to(jnp.diagonal(every, axis1=1, axis2=2), x_mean.shape)
         heavy = total[:, None] * x_mean
         gram = whole - heavy[:, :, None] * x_mean[:, None]
         slope = jnp.einsum("nd,rn,nk->rdk", x, w, y) - heavy[:, :, None] * y_mean[:, None]
-        return cls(w, total, share, x, y, x_centre, y_centre, x_mean, y_mean, gram, slope)
+        return cls(w, total, share, x, y, x_centre, y_centre, x_mean, y_mean, gram, slope, largest)
 
     def residual(self, weights: Float[Array, "R D K"]) -> Float[Array, "R n K"]:
         """Targets less predictions, [R, n, K], with these weights and the intercepts that belong to them."""

@@ -264,8 +264,8 @@ class _Decomposed(NamedTuple):
         finite = jnp.all(jnp.isfinite(gram), axis=(1, 2))
         unit = jnp.eye(gram.shape[1], dtype=gram.dtype)[None]
         values, vectors = jnp.linalg.eigh(jnp.where(finite[:, None, None], gram, unit), symmetrize_input=False)
-        lost = jnp.sum(jnp.square(products.x_mean / scale), axis=1) * products.total
-        easy = finite & squares_are_easy(values[:, 0], values[:, -1] + lost)
+        largest = jnp.max(products.largest / jnp.square(scale), axis=1)
+        easy = finite & squares_are_easy(values[:, 0], jnp.maximum(values[:, -1], largest))
         outside = vectors / scale[:, :, None]
         turned = jnp.einsum("nd,rde->rne", products.x, outside)
         turned = turned - jnp.einsum("rd,rde->re", products.x_mean, outside)[:, None]
