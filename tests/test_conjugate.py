@@ -209,13 +209,16 @@ def test_fit_is_the_end_of_the_path_wherever_it_is_saved(dtype):
 
 
 def test_a_start_is_where_training_goes_on(dtype):
+    """In two programs, whose roundings line searches amplify where all units begin nearly alike: ten times as much is
+    allowed as of one.
+    """
     x, y = map(jnp.asarray, cast(problem(5), dtype))
     learner = Conjugate(MLP(hidden=(3,)), steps=5)
     first, other = (learner.init(jax.random.key(number), x, y) for number in (0, 3))
     again, elsewhere = (fit(learner, x, y, start=start) for start in (first, other))
     trained = fit(learner, x, y)
-    jax.tree.map(lambda a, b: close(a, b, ITERATED[dtype]), again.params, trained.params)
-    assert not np.allclose(elsewhere.params["output"]["bias"], trained.params["output"]["bias"], rtol=1e-3)
+    jax.tree.map(lambda a, b: close(a, b, 10 * ITERATED[dtype]), again.params, trained.params)
+    assert not np.allclose(elsewhere.params["output"]["bias"], trained.params["output"]["bias"], rtol=3e-2)
 
 
 @pytest.mark.parametrize(
