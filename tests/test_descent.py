@@ -253,6 +253,20 @@ def test_units_that_cannot_move_are_written_out(learner, double):
         np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9)
 
 
+def test_a_class_that_trains_otherwise_does_so_in_units(double):
+    """What derives from a learner of networks and has a `fit` of its own."""
+
+    class Untrained(Descent):
+        def fit(self, key, x, y, w, start=None):
+            return super().fit(key, x, y, 0 * w + 1, start)
+
+    learner, key = Untrained(NETWORK, steps=3), jax.random.key(0)
+    centre, scale = np.arange(4.0) - 1, np.array([0.5, 2.0, 10.0, 1.0])
+    found = learner.fit_in_units(key, *arrays(double, X, Y, W, centre, scale))
+    wanted = learner.fit(key, *arrays(double, (X - centre) / scale, Y, W))
+    np.testing.assert_array_equal(found.params["output"]["bias"], wanted.params["output"]["bias"])
+
+
 def test_a_case_that_no_network_can_learn_from_fails_its_rows_only():
     """Inputs whose squares overflow, in single precision: the rows that train on the case are marked, others are as
     without it.

@@ -204,7 +204,7 @@ class Iterative(Learner):
         """The same as `fit` on (x - centre) / scale. Rows with units [D] of their own share the inputs [n, D] where the
         units can be moved into the first layer, which is smaller.
         """
-        if not self.takes_units:
+        if not self.takes_units or type(self).fit is not Iterative.fit:  # a class of the user's may train otherwise
             return super().fit_in_units(key, x, y, w, centre, scale)
         training = self.begin(key, x, y, w, None, Units(centre, scale))
         return self._measured(training, training.advance(training.state, 0, self.steps), self.steps)
