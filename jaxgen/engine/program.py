@@ -133,7 +133,7 @@ def facts(job: Job) -> Facts:
     if job.learner.on_host:
         cases = 8 * (job.cases + job.new) * (job.inputs + job.outputs)
         return Facts(cases, cases, cases, alone=False, operations=_HOST_OPERATIONS, shared=0.0, info={})
-    with jax.enable_x64(job.wide):
+    with jax.enable_x64(job.wide), jax.default_device(job.here):  # as it is compiled, so that JAX remembers the trace
         return _facts(job, settings())
 
 
