@@ -372,9 +372,11 @@ def test_rows_with_a_ridge_share_their_cases_in_units_of_their_own(inside, how, 
 
 
 def test_a_ridge_in_units_of_rows_is_that_of_scikit_learn():
-    """Through `assess`, both ways of normal equations: few inputs, which are eliminated, and many."""
+    """Through `assess`, all ways of normal equations: few inputs, which are eliminated, many, and more than cases,
+    which take conjugate gradients.
+    """
     random = np.random.default_rng(3)
-    for d in (3, 30):
+    for d in (3, 30, 90):
         x = random.normal(size=(60, d)) * np.geomspace(0.1, 10, d) + 3
         y = x @ random.normal(size=(d, 1)) + random.normal(size=(60, 1))
         plan = resample.k_fold(KEY, 60, 6)
@@ -388,6 +390,34 @@ def test_a_ridge_in_units_of_rows_is_that_of_scikit_learn():
                 model = make_pipeline(StandardScaler(), peer).fit(x[train], y[train, 0])
                 # losses are returned in double precision of fits in double precision
                 np.testing.assert_allclose(losses.values[row], (y[:, 0] - model.predict(x)) ** 2, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [150, 70])
+def test_many_ridges_by_conjugate_gradients_are_those_by_bases(n):
+    """Eighty inputs in units from 0.01 to 1000 about 100, two of them nearly alike, with more and fewer cases: rows
+    that leave out nothing, a few and half, with weights of 2. Double precision, times the condition of the equations.
+    A row is not trusted without a ridge to speak of, where inputs are more than cases.
+    """
+    random = np.random.default_rng(7)
+    x = random.normal(size=(n, 80))
+    x[:, 1] = x[:, 0] + 1e-3 * x[:, 2]
+    y = np.stack([1000 * x[:, 0] + random.normal(size=n), x[:, 3:5].sum(1)], axis=1)
+    x = x * np.geomspace(0.01, 1000, 80) + 100
+    w = np.ones((5, n))
+    w[1, :7] = w[2, 5] = 0
+    w[3:] = random.integers(0, 3, (2, n))
+    rows = jit(lambda learner, *rest: learner.fit_rows(jax.random.split(KEY, 5), *rest, None))
+    each = jit(lambda learner, x, y, w: jax.vmap(lambda row: learner.fit(KEY, x, y, row))(w))
+    with jax.enable_x64(True):
+        for ridge in (0.5, 30.0):
+            learner = Normalised(LeastSquares(ridge=ridge), how="standard", targets="normalised")
+            together, trusted = rows(learner, x, y, w)
+            assert trusted.all()
+            want = each(learner, x, y, w)
+            np.testing.assert_allclose(together.base.weights, want.base.weights, rtol=1e-7, atol=1e-9)
+            np.testing.assert_allclose(together.base.intercept, want.base.intercept, rtol=1e-7, atol=1e-9)
+        _, trusted = rows(Normalised(LeastSquares(ridge=1e-14), how="standard"), x, y, w)
+    assert n > 80 or not trusted.any()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.bases import back_substitute, inverse_root_if_easy, orthonormal
 from jaxgen.learn.batched import in_any_row
+from jaxgen.learn.gradients import gradients_solver
 from jaxgen.learn.products import Products, left_out_cases, of_left_out
 from jaxgen.learn.scale import binary_unit
 from jaxgen.learn.shrinkage import Centred, Shrinkage
@@ -23,6 +24,12 @@ _UNROLL = 16
 
 _MUCH = 1 << 17
 """From so many numbers on, a basis is made by products of large matrices."""
+
+_GRADIENTS, _FACTOR = 80, 3
+"""Conjugate gradients are taken for n cases and D inputs where 80 n < m D + 3 D^2, m the cases whose products make the
+matrix of a row: some forty rounds of 4 n D operations are then less than m D^2 of large matrices and D^3 / 3 of
+LAPACK's, each of which takes as long as twenty of the others.
+"""
 
 
 class LinearFit(NamedTuple):
@@ -130,7 +137,7 @@ class LeastSquares(Learner):
     ) -> tuple[LinearFit, Bool[Array, " R"]]:
         """The fits of R weightings of the same cases at once, and which of them to trust."""
         with jax.default_matmul_precision("highest"):
-            if self.ridge and x.size >= _MUCH:
+            if self.ridge and x.size >= _MUCH and not _leaves_out_few(left_out, x.shape[1]):
                 return self._ridge_of_much(x, y, w, left_out)
             design, scale = self._design(x)
             columns = jnp.concatenate([design, self._penalty(scale)])
@@ -186,8 +193,8 @@ class LeastSquares(Learner):
             fits, trusted = self.fit_rows(keys, x, y, w, left_out)
             return jax.vmap(_in_units)(fits, *units), trusted
         with jax.default_matmul_precision("highest"):
-            products = Products.of(x, y, w, True, left_out)
-            weights, trusted = self._with_ridge(products, units, jnp.ones_like(units.x_scale))
+            products = Products.of(x, y, w, True)
+            weights, trusted = self._with_ridge(products, units, jnp.ones_like(units.x_scale), left_out)
             fits = LinearFit(weights, products.in_units(weights, units)[1], jnp.zeros(len(w), bool))
         return fits, trusted
 
@@ -197,35 +204,43 @@ class LeastSquares(Learner):
         """The fits of rows of much data, each by normal equations: in units of the columns that all rows share, since
         the correction that tells which to trust is of all weights together.
         """
-        products = Products.of(x, y, w, self.intercept, left_out)
+        products = Products.of(x, y, w, self.intercept)
         size = jnp.sqrt(jnp.mean(jnp.square(products.x), axis=0))
         scale = jnp.broadcast_to(jnp.where(size > 0, size, 1), (len(w), x.shape[1]))
         origin, unit = (jnp.full((len(w), y.shape[1]), value, x.dtype) for value in (0, 1))
         units = RowUnits(jnp.zeros_like(scale), scale, origin, unit)
-        weights, trusted = self._with_ridge(products, units, scale)
+        weights, trusted = self._with_ridge(products, units, scale, left_out)
         weights, intercept = products.in_units(weights, units)
         return LinearFit(weights, intercept, jnp.zeros(len(w), bool)), trusted
 
     def _with_ridge(
-        self, products: Products, units: RowUnits, shrunk: Float[Array, "R D"]
+        self, products: Products, units: RowUnits, shrunk: Float[Array, "R D"], left_out: int | None
     ) -> tuple[Float[Array, "R D K"], Bool[Array, " R"]]:
         """Weights in the units of each row, with a ridge on weights divided by `shrunk`; and which of them to trust:
-        those that a step of refinement moves by less than the root of a rounding, so that what it leaves is a rounding.
+        those that the last step of refinement moves by less than the root of a rounding, so that what it leaves is a
+        rounding.
         """
-        scale, ridge = units.x_scale, jnp.asarray(self.ridge, products.gram.dtype) / jnp.square(shrunk)
-        inside = products.gram / scale[:, :, None] / scale[:, None]
-        matrices = inside + ridge[:, :, None] * jnp.eye(scale.shape[1], dtype=ridge.dtype)[None]
-        solve = _solver(jnp.moveaxis(matrices, 0, -1))
+        scale, ridge = units.x_scale, jnp.asarray(self.ridge, products.x.dtype) / jnp.square(shrunk)
+        (n, d), rows = products.x.shape, len(scale)
+        if _GRADIENTS * n < (n if left_out is None else left_out) * d + _FACTOR * d * d:
+            solve, rounds = gradients_solver(products, scale, ridge), 3
+        else:
+            gram, _ = products.gram(left_out)
+            inside = gram / scale[:, :, None] / scale[:, None]
+            matrices = inside + ridge[:, :, None] * jnp.eye(d, dtype=ridge.dtype)[None]
+            solve, rounds = _solver(jnp.moveaxis(matrices, 0, -1)), 2
 
-        def solved(b: Float[Array, "R D K"]) -> Float[Array, "R D K"]:
-            return jnp.moveaxis(solve(jnp.moveaxis(b, 0, -1)), -1, 0)
+        def refine(_, state: _Refined) -> _Refined:
+            weights = jnp.moveaxis(state.solution, -1, 0)
+            left = products.residual(weights * units.y_scale[:, None] / scale[:, :, None])
+            slope = products.projected(left / units.y_scale[:, None]) / scale[:, :, None] - ridge[:, :, None] * weights
+            correction = solve(jnp.moveaxis(slope, 0, -1))
+            return _Refined(state.solution + correction, correction)
 
-        first = solved(products.slope / scale[:, :, None] / units.y_scale[:, None])
-        left = products.residual(first * units.y_scale[:, None] / scale[:, :, None])
-        slope = products.projected(left / units.y_scale[:, None]) / scale[:, :, None] - ridge[:, :, None] * first
-        correction = solved(slope)
-        size, moved = (jnp.sum(jnp.square(v), axis=(1, 2)) for v in (first, correction))
-        return first + correction, moved <= jnp.finfo(ridge.dtype).eps * size
+        nothing = jnp.zeros((d, products.y.shape[1], rows), ridge.dtype)
+        found = lax.fori_loop(0, rounds, refine, _Refined(nothing, nothing))
+        size, moved = (jnp.sum(jnp.square(v), axis=(0, 1)) for v in found)
+        return jnp.moveaxis(found.solution, -1, 0), moved <= jnp.finfo(ridge.dtype).eps * size
 
     def _design(self, x: Float[Array, "n D"]) -> tuple[Float[Array, "n p"], Float[Array, " p"]]:
         """Columns of the model, each scaled to a largest value of 1, and those scales."""
@@ -343,9 +358,14 @@ class _Shared:
 
     def solver(self, w: Float[Array, "R n"], n: int, left_out: int | None) -> Solve:
         """Solver of (basis' W basis) z = b for all rows of w, in which the rows of the ridge have weight 1."""
-        if left_out is None or left_out > self.columns.shape[1]:
+        if not _leaves_out_few(left_out, self.columns.shape[1]):
             return _eliminated(self, w, n, left_out)
         return _downdated(self.columns[:n] if self.inner is None else self.columns[:n] @ self.inner, w, left_out)
+
+
+def _leaves_out_few(left_out: int | None, unknowns: int) -> bool:
+    """Whether solutions of rows follow from that of all cases with less work than from equations of their own."""
+    return left_out is not None and left_out <= unknowns
 
 
 Solution = tuple[Float[Array, "p K R"], Bool[Array, " R"]]

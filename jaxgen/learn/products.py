@@ -1,4 +1,4 @@
-"""Products of the cases of many rows, from which ridge regressions in units of each row start."""
+"""What ridge regressions of many rows, in units of each row, start from: products of their cases, or of all cases."""
 
 from typing import NamedTuple
 
@@ -20,9 +20,7 @@ class Products(NamedTuple):
       x, y: the cases less the means of all of them, [n, D] and [n, K].
       x_centre, y_centre: those means, [D] and [K].
       x_mean, y_mean: of the cases of each row after that, [R, D] and [R, K]; 0 without an intercept.
-      gram: x' W x about the means of the row, [R, D, D].
       slope: x' W y about the means of the row, [R, D, K].
-      largest: the numbers of which the diagonal of `gram` is a difference, [R, D].
     """
 
     w: Float[Array, "R n"]
@@ -34,36 +32,32 @@ class Products(NamedTuple):
     y_centre: Float[Array, " K"]
     x_mean: Float[Array, "R D"]
     y_mean: Float[Array, "R K"]
-    gram: Float[Array, "R D D"]
     slope: Float[Array, "R D K"]
-    largest: Float[Array, "R D"]
 
     @classmethod
-    def of(
-        cls,
-        x: Float[Array, "n D"],
-        y: Float[Array, "n K"],
-        w: Float[Array, "R n"],
-        intercept: bool,
-        left_out: int | None,
-    ) -> "Products":
-        """Of cases [n, D], [n, K] and weights [R, n]; `left_out` as for `Learner.fit_rows`."""
+    def of(cls, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], intercept: bool) -> "Products":
+        """Of cases [n, D], [n, K] and weights [R, n]."""
         x_centre, y_centre = (jnp.mean(a, axis=0) if intercept else jnp.zeros_like(a[0]) for a in (x, y))
         x, y = x - x_centre[None], y - y_centre[None]
         total = jnp.sum(w, axis=1)
         share = 1 / total if intercept else jnp.zeros_like(total)
         x_mean, y_mean = ((w @ a) * share[:, None] for a in (x, y))
+        heavy = total[:, None] * x_mean
+        slope = jnp.einsum("nd,rn,nk->rdk", x, w, y) - heavy[:, :, None] * y_mean[:, None]
+        return cls(w, total, share, x, y, x_centre, y_centre, x_mean, y_mean, slope)
+
+    def gram(self, left_out: int | None) -> tuple[Float[Array, "R D D"], Float[Array, "R D"]]:
+        """x' W x about the means of each row, and the numbers of which its diagonal is a difference; `left_out` as for
+        `Learner.fit_rows`.
+        """
         if left_out is None:
-            whole = jnp.einsum("nd,rn,ne->rde", x, w, x)
+            whole = jnp.einsum("nd,rn,ne->rde", self.x, self.w, self.x)
             largest = jnp.diagonal(whole, axis1=1, axis2=2)
         else:
-            every = (x.T @ x)[None]
-            whole = every - of_left_out(x, w, left_out)
-            largest = jnp.broadcast_to(jnp.diagonal(every, axis1=1, axis2=2), x_mean.shape)
-        heavy = total[:, None] * x_mean
-        gram = whole - heavy[:, :, None] * x_mean[:, None]
-        slope = jnp.einsum("nd,rn,nk->rdk", x, w, y) - heavy[:, :, None] * y_mean[:, None]
-        return cls(w, total, share, x, y, x_centre, y_centre, x_mean, y_mean, gram, slope, largest)
+            every = (self.x.T @ self.x)[None]
+            whole = every - of_left_out(self.x, self.w, left_out)
+            largest = jnp.broadcast_to(jnp.diagonal(every, axis1=1, axis2=2), self.x_mean.shape)
+        return whole - (self.total[:, None] * self.x_mean)[:, :, None] * self.x_mean[:, None], largest
 
     def residual(self, weights: Float[Array, "R D K"]) -> Float[Array, "R n K"]:
         """Targets less predictions, [R, n, K], with these weights and the intercepts that belong to them."""

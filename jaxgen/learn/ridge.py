@@ -93,11 +93,11 @@ class Ridge(Learner):
                 return jax.vmap(self._fit, in_axes=(None, None, 0))(x, y, w), jnp.ones(len(w), bool)
             if left_out is not None and self._without_some_is_less(*x.shape, max(1, left_out)):
                 return _WithoutSome.of(x, y, w, max(1, left_out), self.intercept).chosen(penalties)
-            products = Products.of(x, y, w, self.intercept, left_out)
+            products = Products.of(x, y, w, self.intercept)
             ones, zeros = jnp.ones_like(w[:, :1]), jnp.zeros_like(w[:, :1])
             sizes = (len(w), x.shape[1]), (len(w), y.shape[1])
             units = RowUnits(*(jnp.broadcast_to(a, size) for size in sizes for a in (zeros, ones)))
-            return _Decomposed.of(products, units).chosen(penalties)
+            return _Decomposed.of(products, units, left_out).chosen(penalties)
 
     @property
     def shares_rows_in_units(self) -> bool:
@@ -119,8 +119,8 @@ class Ridge(Learner):
         if x.shape[1] >= len(x):
             return jax.vmap(self._in_units, in_axes=(None, None, 0, 0))(x, y, w, units), jnp.ones(len(w), bool)
         with jax.default_matmul_precision("highest"):
-            products = Products.of(x, y, w, True, left_out)
-            return _Decomposed.of(products, units).chosen(jnp.asarray(self.penalties, x.dtype))
+            products = Products.of(x, y, w, True)
+            return _Decomposed.of(products, units, left_out).chosen(jnp.asarray(self.penalties, x.dtype))
 
     def predict(self, params: RidgeFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Predicted targets, in the units of y."""
@@ -257,14 +257,15 @@ class _Decomposed(NamedTuple):
     easy: Bool[Array, " R"]
 
     @classmethod
-    def of(cls, products: Products, units: RowUnits) -> "_Decomposed":
+    def of(cls, products: Products, units: RowUnits, left_out: int | None) -> "_Decomposed":
         """Of rows in units of their own."""
         scale = units.x_scale
-        gram = products.gram / scale[:, :, None] / scale[:, None]
+        gram, largest = products.gram(left_out)
+        gram = gram / scale[:, :, None] / scale[:, None]
         finite = jnp.all(jnp.isfinite(gram), axis=(1, 2))
         unit = jnp.eye(gram.shape[1], dtype=gram.dtype)[None]
         values, vectors = jnp.linalg.eigh(jnp.where(finite[:, None, None], gram, unit), symmetrize_input=False)
-        largest = jnp.max(products.largest / jnp.square(scale), axis=1)
+        largest = jnp.max(largest / jnp.square(scale), axis=1)
         easy = finite & squares_are_easy(values[:, 0], jnp.maximum(values[:, -1], largest))
         outside = vectors / scale[:, :, None]
         turned = jnp.einsum("nd,rde->rne", products.x, outside)
