@@ -4,6 +4,9 @@ Nearly all work of a training is in a loop or two, and most of the code around i
 gradients, predictions. Code takes as long to compile where it runs once as where it runs a thousand times. So long
 loops become programs of their own, which XLA writes out in the way that runs fastest, and what comes before and after
 them others, which it writes out in the way that takes least time.
+
+Long decompositions become programs of their own too. LAPACK is called for the matrices of a batch on all cores, but on
+a single one where XLA comes to it from a thread of its pool, as it does once it has waited for something before it.
 """
 
 import math
@@ -14,7 +17,11 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var, jaxpr_as_fun
 
-_LOOPS = frozenset({"while", "scan"})
+DECOMPOSITIONS = frozenset({"eigh", "svd"})
+"""Primitives that call LAPACK for every matrix of a batch, and take long for it."""
+
+_APART = frozenset({"while", "scan"}) | DECOMPOSITIONS
+"""Primitives that are pieces of their own where they take long."""
 
 _CALLS = frozenset({"jit", "pjit", "closed_call", "core_closed_call"})
 """Primitives that only call a program, under the parameter `jaxpr`."""
@@ -29,14 +36,14 @@ class Piece:
       reads: numbers of the values that it takes. The arguments of the whole program have the first numbers.
       writes: numbers of the values that it gives.
       operations: its arithmetic, of one call.
-      loops: whether it is long loops and nothing else.
+      apart: whether it is long loops or decompositions and nothing else.
     """
 
     program: ClosedJaxpr
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     operations: float
-    loops: bool
+    apart: bool
 
     def lowered(self) -> Any:
         """Ready to be compiled."""
@@ -84,7 +91,7 @@ def divided(
     Args:
       program: traced, without effects.
       operations: arithmetic of an equation.
-      long: a loop of more operations is a piece, with others that can run beside it.
+      long: a loop or decomposition of more operations is a piece, with others that can run beside it.
     Returns:
       The pieces, and the numbers of the values that the program gives; see `Piece`.
     """
@@ -97,12 +104,12 @@ def divided(
 
 
 class _Flat:
-    """The equations of a program, those of programs that hold a long loop in place of the call."""
+    """The equations of a program, those of programs that hold a long one in place of the call."""
 
     def __init__(self, operations: Callable[[Any], float], long: float):
         self.operations, self.long = operations, long
         self.equations: list[Any] = []
-        self.long_loops: list[bool] = []
+        self.long_ones: list[bool] = []
         self.constants: dict[Var, Any] = {}
 
     def add(self, program: ClosedJaxpr, arguments: Sequence[Any]) -> list[Any]:
@@ -125,17 +132,17 @@ class _Flat:
             made = [Var(v.aval) for v in equation.outvars]
             names.update(zip(equation.outvars, made, strict=True))
             self.equations.append(equation.replace(invars=given, outvars=made))
-            self.long_loops.append(long and kind in _LOOPS)
+            self.long_ones.append(long and kind in _APART)
         return [name(atom) for atom in jaxpr.outvars]
 
 
 def _pieces(flat: _Flat, arguments: list[Var], results: list[Any], origin: Any) -> tuple[list[Piece], tuple[int, ...]]:
-    equations, long_loops = flat.equations, flat.long_loops
-    # The stage of a value: how many long loops, one after the other, it waits for.
+    equations, long_ones = flat.equations, flat.long_ones
+    # The stage of a value: how many long loops or decompositions, one after the other, it waits for.
     stage: dict[Var, int] = dict.fromkeys((*arguments, *flat.constants), 0)
     free: set[Var] = set()  # what depends on nothing, such as zeros to begin with: made again where it is used
     at: list[int] = []
-    for equation, long in zip(equations, long_loops, strict=True):
+    for equation, long in zip(equations, long_ones, strict=True):
         needs = [v for v in equation.invars if isinstance(v, Var)]
         at.append(max((stage[v] for v in needs), default=0))
         stage.update(dict.fromkeys(equation.outvars, at[-1] + long))
@@ -146,7 +153,7 @@ def _pieces(flat: _Flat, arguments: list[Var], results: list[Any], origin: Any) 
     latest: dict[Var, int] = {v: end for v in results if isinstance(v, Var)}
     groups: dict[tuple[int, bool], list[int]] = {}
     for number in reversed(range(len(equations))):
-        equation, long = equations[number], long_loops[number]
+        equation, long = equations[number], long_ones[number]
         uses = [latest[v] for v in equation.outvars if v in latest]
         if not uses:  # nobody reads it
             continue
@@ -185,7 +192,7 @@ def _pieces(flat: _Flat, arguments: list[Var], results: list[Any], origin: Any) 
     numbers_of: dict[Any, int] = {v: number for number, v in enumerate(arguments)}
     pieces = []
     count = len(arguments)
-    for whole, inputs, outputs, loops in reversed(drafts):
+    for whole, inputs, outputs, apart in reversed(drafts):
         constants = [v for v in inputs if v in flat.constants]
         inputs = [v for v in inputs if v not in flat.constants]
         writes = tuple(range(count, count + len(outputs)))
@@ -196,5 +203,5 @@ def _pieces(flat: _Flat, arguments: list[Var], results: list[Any], origin: Any) 
         effects = frozenset().union(*(equation.effects for equation in inner))
         jaxpr = Jaxpr(constants, inputs, outputs, inner, effects, origin)
         cost = math.fsum(flat.operations(equation) for equation in inner)
-        pieces.append(Piece(ClosedJaxpr(jaxpr, [flat.constants[v] for v in constants]), reads, writes, cost, loops))
+        pieces.append(Piece(ClosedJaxpr(jaxpr, [flat.constants[v] for v in constants]), reads, writes, cost, apart))
     return pieces, pieces[-1].writes

@@ -19,7 +19,7 @@ from jax.sharding import AxisType, PartitionSpec
 
 from jaxgen.engine import kept
 from jaxgen.engine.job import Job, fitted_alone
-from jaxgen.engine.pieces import Chain, divided
+from jaxgen.engine.pieces import DECOMPOSITIONS, Chain, divided
 from jaxgen.types.identity import text_of_known
 
 _LAPACK = {
@@ -45,6 +45,9 @@ _FEW_ROUNDS = 32
 _TRANSCENDENTAL = frozenset({"tanh", "logistic", "exp", "log", "log1p", "expm1", "erf", "sin", "cos", "pow"})
 _COSTLY = 8
 """These functions cost as much as so many additions."""
+
+_DECOMPOSITION = 20
+"""Operations of an eigenvector or singular vector for each number in its matrix, roughly."""
 
 _LITTLE = 1e8
 """Operations of a whole run from which on loops are long: they are compiled apart from what is around them."""
@@ -225,6 +228,8 @@ def _operations_of(equation: Any, rounds: int | None, without: int | None = None
     if name == "dot_general":
         (contracted, _), _ = equation.params["dimension_numbers"]
         size *= 2 * math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
+    if name in DECOMPOSITIONS:
+        size *= _DECOMPOSITION * max(equation.invars[0].aval.shape[-2:])
     return size * (_COSTLY if name in _TRANSCENDENTAL else 1)
 
 

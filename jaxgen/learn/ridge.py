@@ -19,6 +19,9 @@ PENALTIES = tuple(10.0 ** (power / 2) for power in range(-6, 9))
 _HATS = 8
 """A hat matrix may take so many times the memory of the inputs."""
 
+_ROWS_BYTES = 1 << 21
+"""Cases of several rows, in coordinates of each, that are looked at together: more would leave the cache."""
+
 _DECOMPOSITION = 8
 """Arithmetic of the eigenvectors of a product x' x of D inputs, beside D^3 multiplications of a large product."""
 
@@ -243,8 +246,8 @@ class _Decomposed(NamedTuple):
       units: of each row.
       vectors: eigenvectors, [R, D, D].
       values: eigenvalues, [R, D].
-      turned: the cases less the mean of the row, times its eigenvectors, [R, n, D].
-      slope: turned' W y, [R, D, K].
+      outside: what makes coordinates in the eigenvectors of a row of cases in the units of the data, [R, D, D].
+      slope: those coordinates' W y, about the means of the row, [R, D, K].
       easy: whether rounding is small beside the smallest eigenvalue, [R].
     """
 
@@ -252,7 +255,7 @@ class _Decomposed(NamedTuple):
     units: RowUnits
     vectors: Float[Array, "R D D"]
     values: Float[Array, "R D"]
-    turned: Float[Array, "R n D"]
+    outside: Float[Array, "R D D"]
     slope: Float[Array, "R D K"]
     easy: Bool[Array, " R"]
 
@@ -268,22 +271,16 @@ class _Decomposed(NamedTuple):
         largest = jnp.max(largest / jnp.square(scale), axis=1)
         easy = finite & squares_are_easy(values[:, 0], jnp.maximum(values[:, -1], largest))
         outside = vectors / scale[:, :, None]
-        turned = jnp.einsum("nd,rde->rne", products.x, outside)
-        turned = turned - jnp.einsum("rd,rde->re", products.x_mean, outside)[:, None]
         slope = jnp.einsum("rde,rdk->rek", outside, products.slope) / units.y_scale[:, None]
-        return cls(products, units, vectors, values, turned, slope, easy)
+        return cls(products, units, vectors, values, outside, slope, easy)
 
     def chosen(self, penalties: Float[Array, " S"]) -> tuple[RidgeFit, Bool[Array, " R"]]:
         """The fits with the best of S penalties, in units of the rows, and which to trust: those of products that lost
         no digits.
         """
-        square = jnp.square(self.turned)
-        together = len(penalties) * self.slope.shape[2] <= 4 * max(4, self.turned.shape[2])
-
-        def error(penalty: Float[Array, ""]) -> Float[Array, " R"]:
-            return self._error(penalty, square)
-
-        errors = jax.vmap(error)(penalties) if together else lax.map(error, penalties)
+        (n, d), rows = self.products.x.shape, len(self.values)
+        at_a_time = max(1, min(rows, _ROWS_BYTES // (n * d * penalties.dtype.itemsize)))
+        errors = lax.map(lambda row: self._errors(penalties, row), jnp.arange(rows), batch_size=at_a_time).T
         best = jnp.argmin(errors, axis=0)
         penalty = penalties[best]
         inside = self.slope / (self.values + penalty[:, None])[:, :, None]
@@ -291,15 +288,22 @@ class _Decomposed(NamedTuple):
         intercept = self.products.in_units(weights, self.units)[1]
         return RidgeFit(weights, intercept, penalty, errors[best, jnp.arange(len(best))]), self.easy
 
-    def _error(self, penalty: Float[Array, ""], square: Float[Array, "R n D"]) -> Float[Array, " R"]:
-        """Mean leave-one-out losses of a penalty, from the squares of the turned cases."""
-        w, total, inverse = self.products.w, self.products.total, 1 / (self.values + penalty)
-        own = jnp.einsum("rne,re->rn", square, inverse) + self.products.share[:, None]
-        predicted = jnp.einsum("rne,rek->rnk", self.turned, inverse[:, :, None] * self.slope)
-        about_mean = self.products.y[None] - self.products.y_mean[:, None]
-        losses = jnp.sum(jnp.square(about_mean / self.units.y_scale[:, None] - predicted), axis=2)
-        losses = losses / jnp.square(1 - own)
-        return jnp.sum(jnp.where(w > 0, w * losses, 0), axis=1) / total
+    def _errors(self, penalties: Float[Array, " S"], row: Int[Array, ""]) -> Float[Array, " S"]:
+        """Mean leave-one-out losses of a row for S penalties."""
+        cases, outside, slope = self.products, self.outside[row], self.slope[row]
+        turned = outside.T @ cases.x.T - (cases.x_mean[row] @ outside)[:, None]
+        square, w = jnp.square(turned), cases.w[row]
+        y = (cases.y - cases.y_mean[row][None]) / self.units.y_scale[row][None]
+
+        def error(penalty: Float[Array, ""]) -> Float[Array, ""]:
+            inverse = 1 / (self.values[row] + penalty)
+            own = inverse @ square + cases.share[row]
+            predicted = (inverse[:, None] * slope).T @ turned
+            losses = jnp.sum(jnp.square(y.T - predicted), axis=0) / jnp.square(1 - own)
+            return jnp.sum(jnp.where(w > 0, w * losses, 0)) / cases.total[row]
+
+        together = len(penalties) * slope.shape[1] <= 4 * max(4, len(slope))
+        return jax.vmap(error)(penalties) if together else lax.map(error, penalties)
 
 
 def check_penalties(penalties: Any) -> None:
