@@ -36,6 +36,9 @@ _LOOSE, _TIGHT = 0.1, 1e-4
 below the root of the rounding then leave an error of 1e-4 of that.
 """
 
+_FORCED = 0.9
+"""By which the square of the last step's gain is multiplied to have the next residual."""
+
 _MOST_PRODUCTS = 2_000_000
 """Numbers that problems may share to have their Hessians by one matrix product: 16 MB."""
 
@@ -53,7 +56,7 @@ def orthonormal_contrasts(classes: int) -> Float[np.ndarray, "K F"]:
 
 class Point(NamedTuple):
     """A solution [K, p], its objective, and the most by which another class exceeds the true one, in logits: < 0 where
-    all cases are on their side.
+    all cases are on their side, and 0 where nobody asks.
     """
 
     solution: Float[Array, "K p"]
@@ -106,15 +109,15 @@ class Problem(Gram, abc.ABC):
         """K and the number of unknowns."""
 
     @abc.abstractmethod
-    def above(self, logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
-        """Logits [K, n] of the other classes minus that of the true class; minus infinity for the true class itself."""
+    def above(self, logits: Float[Array, "K n"]) -> Float[Array, " n"]:
+        """The most by which another class exceeds the true one, [n], of logits [K, n]."""
 
     @abc.abstractmethod
-    def costs(self, above: Float[Array, "K n"]) -> Float[Array, " n"]:
+    def costs(self, logits: Float[Array, "K n"]) -> Float[Array, " n"]:
         """Cross-entropies [n], exact to a few roundings of themselves even where they are tiny."""
 
     @abc.abstractmethod
-    def residuals(self, above: Float[Array, "K n"]) -> tuple[Float[Array, "K n"], Float[Array, "K n"]]:
+    def residuals(self, logits: Float[Array, "K n"]) -> tuple[Float[Array, "K n"], Float[Array, "K n"]]:
         """Derivatives [K, n] of the cross-entropies by the logits, as exact, and what the second ones follow from."""
 
     @abc.abstractmethod
@@ -137,11 +140,14 @@ class Problem(Gram, abc.ABC):
     def centred(self, coefficients: Float[Array, "K p"]) -> Float[Array, "K p"]:
         """Coefficients [K, p] that add up to 0 over the classes."""
 
-    def at(self, solution: Float[Array, "K p"]) -> Point:
-        """A solution [K, p] with its objective and overlap."""
-        above = self.above(solution @ self.cases)
-        objective = self.w @ self.costs(above) + jnp.sum(jnp.square(solution @ self.penalty.T)) / 2
-        return Point(solution, objective, jnp.max(jnp.where(self.w > 0, over_first(jnp.maximum, above), -jnp.inf)))
+    def at(self, solution: Float[Array, "K p"], may_be_separable: bool) -> Point:
+        """A solution [K, p] with its objective, and its overlap where a minimum is in doubt."""
+        logits = solution @ self.cases
+        objective = self.w @ self.costs(logits) + jnp.sum(jnp.square(solution @ self.penalty.T)) / 2
+        overlap = jnp.zeros_like(objective)
+        if may_be_separable:
+            overlap = jnp.max(jnp.where(self.w > 0, self.above(logits), -jnp.inf))
+        return Point(solution, objective, overlap)
 
     def logit(self, solution: Float[Array, "K p"]) -> Float[Array, ""]:
         """The largest logit of a solution [K, p]; []."""
@@ -149,7 +155,7 @@ class Problem(Gram, abc.ABC):
 
     def cosine(self, solution: Float[Array, "K p"]) -> Float[Array, ""]:
         """Length [] of the gradient relative to that of the residuals, at a solution [K, p]."""
-        excess, _ = self.residuals(self.above(solution @ self.cases))
+        excess, _ = self.residuals(solution @ self.cases)
         return self._cosine(excess, solution, self._gradient(excess, solution))
 
     def direction(
@@ -159,13 +165,16 @@ class Problem(Gram, abc.ABC):
         products in single precision. Inverse Hessians that several problems share are never made anew, since one
         product with them serves all.
         """
-        excess, known = self.residuals(self.above(solution @ self.cases))
+        excess, known = self.residuals(solution @ self.cases)
         gradient = self._gradient(excess, solution)
         if self._few_unknowns:
             step, pivot = self.eliminated(known, gradient)
             return Direction(gradient, -step, pivot, jnp.bool_(True), before)
-        # A residual as small as the distance to the minimum, relatively, keeps the convergence quadratic.
-        enough = jnp.clip(self._cosine(excess, solution, gradient), _TIGHT, _LOOSE)
+        # As small a residual as the square of what the last step left keeps the convergence quadratic, and solves no
+        # equations better than they tell of the minimum.
+        cosine = self._cosine(excess, solution, gradient)
+        enough = jnp.clip(_FORCED * jnp.square(cosine / before.cosine), _TIGHT, _LOOSE)
+        enough = jnp.where(cosine > _TIGHT, enough, _TIGHT)
         if shared is None:
             inverses = lax.cond(
                 in_any_row(before.rounds > max(_FEWEST_ROUNDS, len(self.cases) // 2)),
@@ -187,7 +196,7 @@ class Problem(Gram, abc.ABC):
 
         rounds = _MOST_QUICK if quick else gradient.size
         found = _conjugate_gradients(product, preconditioned, gradient, enough, rounds)
-        made = Inverses(inverses if shared is None else before.matrices, found.rounds)
+        made = Inverses(inverses if shared is None else before.matrices, found.rounds, cosine)
         return Direction(gradient, -found.solution, found.least / found.largest, found.enough, made)
 
     def start_at_zero(self) -> "Start":
@@ -197,14 +206,14 @@ class Problem(Gram, abc.ABC):
         (k, _), p, dtype = self.shape, len(self.cases), self.w.dtype
         start = jnp.zeros((k, p), dtype)
         if self._few_unknowns:
-            return Start(start, Inverses(jnp.zeros((0, p, p), dtype), jnp.int32(0)))
+            return Start(start, jnp.zeros((0, p, p), dtype))
         share = 1 / max(2, k)
         inverse = _inverse(share * (1 - share) * jnp.eye(p, dtype=dtype) + self.penalty.T @ self.penalty)
-        return Start(start, Inverses(jnp.broadcast_to(inverse, (k, p, p)), jnp.int32(0)))
+        return Start(start, jnp.broadcast_to(inverse, (k, p, p)))
 
     def inverses_at(self, solution: Float[Array, "K p"]) -> Float[Array, "K p p"]:
         """Inverse Hessians of each class alone, at a solution [K, p]."""
-        return self._inverses(self.residuals(self.above(solution @ self.cases))[1])
+        return self._inverses(self.residuals(solution @ self.cases)[1])
 
     def _inverses(self, known: Float[Array, "K n"]) -> Float[Array, "K p p"]:
         return jax.vmap(_inverse)(self.weighted(self.by_class(known) * self.w[None]))
@@ -254,16 +263,18 @@ class TwoClasses(Problem):
         """One class is modelled, and its p coefficients are all unknown."""
         return 1, len(self.cases)
 
-    def above(self, logits: Float[Array, "1 n"]) -> Float[Array, "1 n"]:
-        """The logit [1, n] of the other class minus that of the true one."""
-        return -self.sign[None] * logits
+    def above(self, logits: Float[Array, "1 n"]) -> Float[Array, " n"]:
+        """The logit [n] of the other class minus that of the true one."""
+        return -self.sign * logits[0]
 
-    def costs(self, above: Float[Array, "1 n"]) -> Float[Array, " n"]:
+    def costs(self, logits: Float[Array, "1 n"]) -> Float[Array, " n"]:
         """The softplus function of these differences, [n]."""
-        return jnp.maximum(above[0], 0) + jnp.log1p(jnp.exp(-jnp.abs(above[0])))
+        above = self.above(logits)
+        return jnp.maximum(above, 0) + jnp.log1p(jnp.exp(-jnp.abs(above)))
 
-    def residuals(self, above: Float[Array, "1 n"]) -> tuple[Float[Array, "1 n"], Float[Array, "1 n"]]:
+    def residuals(self, logits: Float[Array, "1 n"]) -> tuple[Float[Array, "1 n"], Float[Array, "1 n"]]:
         """The probability of the wrong class with its sign, and the second derivatives; both [1, n]."""
+        above = self.above(logits)[None]
         small = jnp.exp(-jnp.abs(above))
         less, more = small / (1 + small), 1 / (1 + small)
         return -self.sign[None] * jnp.where(above > 0, more, less), less * more
@@ -299,25 +310,33 @@ class ManyClasses(Problem):
         """All K classes are modelled, with (K - 1) p unknowns, since coefficients add up to 0 over the classes."""
         return len(self.targets), (len(self.targets) - 1) * len(self.cases)
 
-    def above(self, logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
-        """Logits [K, n] of all classes minus that of the true class."""
-        true = over_first(jnp.add, self.targets * logits)
-        return jnp.where(self.targets > 0, -jnp.inf, logits - true[None])
+    def above(self, logits: Float[Array, "K n"]) -> Float[Array, " n"]:
+        """The largest logit [n] of the other classes minus that of the true class."""
+        others = over_first(jnp.maximum, jnp.where(self.targets > 0, -jnp.inf, logits))
+        return others - over_first(jnp.add, self.targets * logits)
 
-    def costs(self, above: Float[Array, "K n"]) -> Float[Array, " n"]:
-        """Logarithms of the sums of the exponentials of these differences, [n]."""
-        zero_or_most = jnp.maximum(over_first(jnp.maximum, above), 0)
-        others = over_first(jnp.add, jnp.exp(above - zero_or_most[None]))
-        # log(sum of all exp) in a form that is exact even where it is tiny
-        return zero_or_most + jnp.log1p(others + jnp.expm1(-zero_or_most))
+    def costs(self, logits: Float[Array, "K n"]) -> Float[Array, " n"]:
+        """Logarithms of the sums of the exponentials of the logits minus that of the true class, [n]."""
+        most, _, others, right = self._exponentials(logits)
+        # log(sum of all exp) in a form that is exact even where it is tiny, which is where `right` is 1
+        return most - over_first(jnp.add, self.targets * logits) + jnp.log1p(others + (right - 1))
 
-    def residuals(self, above: Float[Array, "K n"]) -> tuple[Float[Array, "K n"], Float[Array, "K n"]]:
+    def residuals(self, logits: Float[Array, "K n"]) -> tuple[Float[Array, "K n"], Float[Array, "K n"]]:
         """Probabilities minus targets, and the probabilities; both [K, n]."""
-        zero_or_most = jnp.maximum(over_first(jnp.maximum, above), 0)
-        wrong, right = jnp.exp(above - zero_or_most[None]), jnp.exp(-zero_or_most)[None]
-        others = over_first(jnp.add, wrong)[None]
-        excess = (wrong - self.targets * others) / (others + right)
-        return excess, (wrong + self.targets * right) / (others + right)
+        _, wrong, others, right = self._exponentials(logits)
+        both = (others + right)[None]
+        return (wrong - self.targets * others[None]) / both, (wrong + self.targets * right[None]) / both
+
+    def _exponentials(
+        self, logits: Float[Array, "K n"]
+    ) -> tuple[Float[Array, " n"], Float[Array, "K n"], Float[Array, " n"], Float[Array, " n"]]:
+        """The largest logits [n]; relative to these the exponentials of the wrong classes [K, n], 0 for the true ones,
+        their sums [n], and the exponentials of the true classes [n].
+        """
+        most = over_first(jnp.maximum, logits)
+        exponentials = jnp.exp(logits - most[None])
+        wrong = jnp.where(self.targets > 0, 0, exponentials)
+        return most, wrong, over_first(jnp.add, wrong), over_first(jnp.add, self.targets * exponentials)
 
     def curved(self, known: Float[Array, "K n"], logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
         """The change of the logits [K, n] minus its mean under the probabilities, times the probabilities."""
@@ -350,12 +369,13 @@ class ManyClasses(Problem):
 
 
 class Inverses(NamedTuple):
-    """Inverse Hessians of each class alone, at this or an earlier solution, which conjugate gradients start from; and
-    the rounds that the last of these took.
+    """Inverse Hessians of each class alone, at this or an earlier solution, which conjugate gradients start from; the
+    rounds that the last of these took, and the relative length of the gradient before.
     """
 
     matrices: Float[Array, "K p p"]
     rounds: Int[Array, ""]
+    cosine: Float[Array, ""]
 
 
 class Direction(NamedTuple):
@@ -383,10 +403,12 @@ class State(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where Newton's method begins: a solution [K, p], and what the first step should know."""
+    """Where Newton's method begins: a solution [K, p], and inverse Hessians of each class alone, [K, p, p], or none for
+    problems that need none.
+    """
 
     solution: Float[Array, "K p"]
-    inverses: Inverses
+    inverses: Float[Array, "K p p"]
 
 
 def minimised(
@@ -414,7 +436,9 @@ def minimised(
         converged = finite & found.exact & (change <= eps**0.5 * (1 + largest))
         # The last step is taken in full: it changes the objective by less than its rounding.
         rounding = jnp.where(converged, jnp.inf, 4 * len(problem.w) ** 0.5 * eps * jnp.abs(state.point.objective))
-        length, point = _halved(problem, state.point, direction, jnp.sum(found.gradient * direction), rounding)
+        length, point = _halved(
+            problem, state.point, direction, jnp.sum(found.gradient * direction), rounding, may_be_separable
+        )
         trouble = jnp.where(converged, 0, NOT_CONVERGED)
         done = converged | ~finite | (length == 0) | (quick & ~found.exact)
         if may_be_separable:
@@ -430,14 +454,14 @@ def minimised(
         start, zero = problem.start_at_zero(), jnp.zeros((), dtype)
         point = Point(start.solution, math.log(max(2, problem.shape[0])) * jnp.sum(problem.w), zero)
     else:
-        point = problem.at(start.solution)
+        point = problem.at(start.solution, may_be_separable)
         if quick:
-            shared = start.inverses.matrices
-            start = start._replace(inverses=Inverses(shared[:0], count))
+            shared = start.inverses
+            start = start._replace(inverses=shared[:0])
     return lax.while_loop(
         lambda state: ~state.done & (state.iterations < steps),
         step,
-        State(point, count, count + NOT_CONVERGED, hopeless, start.inverses),
+        State(point, count, count + NOT_CONVERGED, hopeless, Inverses(start.inverses, count, jnp.zeros((), dtype))),
     )
 
 
@@ -447,10 +471,10 @@ def start_for_similar(problem: Problem, state: State) -> Start:
     """
     found, nothing = state.trouble == 0, problem.start_at_zero()
     solution = jnp.where(found, state.point.solution, nothing.solution)
-    inverses = nothing.inverses.matrices
+    inverses = nothing.inverses
     if len(inverses):
         inverses = jnp.where(found, problem.inverses_at(solution), inverses)
-    return Start(solution, Inverses(inverses, jnp.int32(0)))
+    return Start(solution, inverses)
 
 
 class _Trial(NamedTuple):
@@ -466,6 +490,7 @@ def _halved(
     direction: Float[Array, "K p"],
     slope: Float[Array, ""],
     rounding: Float[Array, ""],
+    may_be_separable: bool,
 ) -> _Trial:
     """The first of 1, 1/2, 1/4, ... by which the objective falls (but for its rounding), and the point there; 0 if
     none does.
@@ -477,7 +502,7 @@ def _halved(
 
     def halve(trial: _Trial) -> _Trial:
         length = jnp.where(trial.length > 0.5**_HALVINGS, trial.length / 2, 0)
-        return _Trial(length, problem.at(point.solution + length * direction))
+        return _Trial(length, problem.at(point.solution + length * direction, may_be_separable))
 
     # A first trial of twice the full step that counts as rising: so the point of the full step is written out once.
     nowhere = _Trial(jnp.full_like(slope, 2), point._replace(objective=jnp.full_like(slope, jnp.nan)))
