@@ -23,8 +23,8 @@ DECOMPOSITIONS = frozenset({"eigh", "svd"})
 _APART = frozenset({"while", "scan"}) | DECOMPOSITIONS
 """Primitives that are pieces of their own where they take long."""
 
-_CALLS = frozenset({"jit", "pjit", "closed_call", "core_closed_call"})
-"""Primitives that only call a program, under the parameter `jaxpr`."""
+_CALLS = {**dict.fromkeys(("jit", "pjit", "closed_call", "core_closed_call"), "jaxpr"), "custom_vmap_call": "call"}
+"""Primitives that only call a program, and the parameter that it is."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,9 @@ class _Flat:
         for equation in jaxpr.eqns:
             kind, given = equation.primitive.name, [name(atom) for atom in equation.invars]
             long = self.operations(equation) > self.long
-            if long and kind in _CALLS and isinstance(equation.params.get("jaxpr"), ClosedJaxpr):
-                names.update(zip(equation.outvars, self.add(equation.params["jaxpr"], given), strict=True))
+            called = equation.params.get(_CALLS.get(kind, ""))
+            if long and isinstance(called, ClosedJaxpr):
+                names.update(zip(equation.outvars, self.add(called, given), strict=True))
                 continue
             made = [Var(v.aval) for v in equation.outvars]
             names.update(zip(equation.outvars, made, strict=True))

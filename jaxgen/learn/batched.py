@@ -1,11 +1,12 @@
 """What makes programs of many rows that run together fast: see where it is used."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, PyTree
 
 _WRITTEN_OUT = 64
 """Lengths of an axis up to which operations along it are written out."""
@@ -16,6 +17,50 @@ def over_first(combine: Any, values: Float[Array, "k *N"]) -> Float[Array, "*N"]
     is short: XLA makes vector instructions of that, along the last axis.
     """
     return combine.reduce(values, axis=0) if len(values) > _WRITTEN_OUT else functools.reduce(combine, values)
+
+
+def over_members(
+    function: Callable[..., PyTree], members: tuple[PyTree, ...], shared: tuple[PyTree, ...] = ()
+) -> PyTree:
+    """`jax.vmap` of function(*members, *shared) over the first axis of all that members take, [M, ...]; where rows of
+    such members run together, one vmap of rows times members in place of two.
+
+    With two axes in front, XLA leaves the transposed products of gradients as they come, with cases on the first axis
+    in place of the last, and reads across memory what is made of them: a network with ten outputs trained twice as
+    slowly. What the function takes must all be among its arguments. What is shared by the members but not by the rows
+    is repeated for each.
+    """
+    leaves, tree = jax.tree.flatten((members, shared))
+    own = len(jax.tree.leaves(members))
+
+    def of_leaves(*leaves: Array) -> PyTree:
+        members, shared = jax.tree.unflatten(tree, leaves)
+        return function(*members, *shared)
+
+    return _over_first_axes(of_leaves, (0,) * own + (None,) * (len(leaves) - own))(*leaves)
+
+
+def _over_first_axes(function: Callable[..., PyTree], axes: tuple[int | None, ...]) -> Callable[..., PyTree]:
+    """`jax.vmap(function, axes)` that a further vmap makes longer."""
+    together = jax.custom_batching.custom_vmap(lambda *leaves: jax.vmap(function, axes)(*leaves))
+
+    @together.def_vmap
+    def _of_rows(rows: int, batched: list[bool], *leaves: Array) -> tuple[PyTree, PyTree]:
+        given = list(zip(leaves, axes, batched, strict=True))
+        members = next(leaf.shape[int(has_rows)] for leaf, axis, has_rows in given if axis == 0)
+
+        def longer(leaf: Array, axis: int | None, has_rows: bool) -> Array:
+            if axis is None:
+                return jnp.repeat(leaf, members, axis=0) if has_rows else leaf
+            leaf = leaf if has_rows else jnp.broadcast_to(leaf[None], (rows, *leaf.shape))
+            return leaf.reshape(rows * members, *leaf.shape[2:])
+
+        axes_of_all = tuple(0 if has_rows else axis for _, axis, has_rows in given)
+        found = _over_first_axes(function, axes_of_all)(*(longer(*each) for each in given))
+        found = jax.tree.map(lambda a: a.reshape(rows, members, *a.shape[1:]), found)
+        return found, jax.tree.map(lambda _: True, found)
+
+    return together
 
 
 @jax.custom_batching.custom_vmap

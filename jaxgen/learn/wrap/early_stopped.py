@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
+from jaxgen.learn.batched import over_members
 from jaxgen.learn.wrap.validation import (
     Portions,
     check_loss,
@@ -126,8 +127,9 @@ class EarlyStopped(Wrapper):
         loss = by_name(self.loss)
         unit = error_unit(loss, y, w)
 
-        def member(key, begin, size, start):
-            left, validating = divided(portions, begin, size, order, jnp.concatenate([x, y, w[:, None]], axis=1))
+        table = jnp.concatenate([x, y, w[:, None]], axis=1)
+
+        def member(key, left, validating, start, unit):
             learning = columns(left, x.shape[1])
             x_out, y_out, weight = columns(validating, x.shape[1])
 
@@ -137,9 +139,11 @@ class EarlyStopped(Wrapper):
 
             return self.inside.watched(key, *learning, error, self.patience, self.stretch, start)
 
-        axes = (0, 0, 0, None if start is None else 0)
         keys = jnp.stack(member_keys[: self.members])
-        watched = jax.vmap(member, in_axes=axes)(keys, portions.begin, portions.size, start)
+        left, validating = jax.vmap(lambda begin, size: divided(portions, begin, size, order, table))(
+            portions.begin, portions.size
+        )
+        watched = over_members(member, (keys, left, validating, start), (unit,))
         errors = watched.errors * unit ** (about(loss).degree or 0)
         if not self.refit:
             return Stopped(watched.best, watched.iteration, errors)

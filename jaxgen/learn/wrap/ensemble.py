@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
+from jaxgen.learn.batched import over_members
 from jaxgen.learn.wrap.wrapper import Wrapper
 from jaxgen.types import Data, Key, Params, Plan
 from jaxgen.types.numbers import require
@@ -40,11 +41,13 @@ class Ensemble(Wrapper):
     ) -> Params:
         """The members, every array with a leading axis [M], from start parameters with such an axis."""
 
-        def member(member_key, member_start):
+        def member(member_key, member_start, x, y, w):
             return self.inside.fit_from(member_start, member_key, x, y, w)
 
-        starts = None if start is None else 0
-        return jax.vmap(member, in_axes=(0, starts))(jax.random.split(key, self.members), start)
+        keys, starts = jax.random.split(key, self.members), None if start is None else 0
+        if y.shape[1] > 1:  # with one output it would only repeat the cases
+            return over_members(member, (keys, start), (x, y, w))
+        return jax.vmap(member, in_axes=(0, starts, None, None, None))(keys, start, x, y, w)
 
     def predict(self, params: Params, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean of the members' predictions, in the units of y."""
