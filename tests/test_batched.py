@@ -52,6 +52,18 @@ def _equations(jaxpr):
                 yield from _equations(value.jaxpr)
 
 
+def test_members_know_what_stands_outside():
+    """A number that differs from row to row, and one that is the same, as where settings are chosen among."""
+    same, weights = jnp.float32(2), RANDOM.normal(size=(ROWS, MEMBERS, 5)).astype(np.float32)
+
+    def of_row(weights, own):
+        return over_members(lambda w: w * own + same, (weights,))
+
+    found = jax.vmap(of_row)(weights, jnp.arange(ROWS, dtype=jnp.float32))
+    want = weights * np.arange(ROWS)[:, None, None] + 2
+    np.testing.assert_allclose(found, want, rtol=1e-6, atol=1e-6)  # single precision
+
+
 def test_an_ensemble_with_several_outputs_has_the_networks_of_its_members():
     """Rows together and sets together, beside the members one by one; single precision after 20 steps."""
     x, y = RANDOM.normal(size=(2, 30, 3)), RANDOM.normal(size=(2, 30, 2))

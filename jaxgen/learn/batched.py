@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jaxtyping import Array, Bool, Float, PyTree
 
 _WRITTEN_OUT = 64
@@ -27,8 +28,7 @@ def over_members(
 
     With two axes in front, XLA leaves the transposed products of gradients as they come, with cases on the first axis
     in place of the last, and reads across memory what is made of them: a network with ten outputs trained twice as
-    slowly. What the function takes must all be among its arguments. What is shared by the members but not by the rows
-    is repeated for each.
+    slowly. What is shared by the members but not by the rows is repeated for each member.
     """
     leaves, tree = jax.tree.flatten((members, shared))
     own = len(jax.tree.leaves(members))
@@ -37,15 +37,24 @@ def over_members(
         members, shared = jax.tree.unflatten(tree, leaves)
         return function(*members, *shared)
 
-    return _over_first_axes(of_leaves, (0,) * own + (None,) * (len(leaves) - own))(*leaves)
+    shapes = [jax.ShapeDtypeStruct(leaf.shape[place < own :], leaf.dtype) for place, leaf in enumerate(leaves)]
+    traced, shape = jax.make_jaxpr(of_leaves, return_shape=True)(*shapes)
+
+    def of_all(*given: Array) -> list[Array]:
+        """What else the function knows, such as settings that are chosen among, comes last."""
+        return jaxpr_as_fun(ClosedJaxpr(traced.jaxpr, given[len(leaves) :]))(*given[: len(leaves)])
+
+    axes = (0,) * own + (None,) * (len(leaves) - own + len(traced.consts))
+    found = _over_first_axes(of_all, axes)(*leaves, *traced.consts)
+    return jax.tree.unflatten(jax.tree.structure(shape), found)
 
 
-def _over_first_axes(function: Callable[..., PyTree], axes: tuple[int | None, ...]) -> Callable[..., PyTree]:
+def _over_first_axes(function: Callable[..., list[Array]], axes: tuple[int | None, ...]) -> Callable[..., list[Array]]:
     """`jax.vmap(function, axes)` that a further vmap makes longer."""
     together = jax.custom_batching.custom_vmap(lambda *leaves: jax.vmap(function, axes)(*leaves))
 
     @together.def_vmap
-    def _of_rows(rows: int, batched: list[bool], *leaves: Array) -> tuple[PyTree, PyTree]:
+    def _of_rows(rows: int, batched: list[bool], *leaves: Array) -> tuple[list[Array], list[bool]]:
         given = list(zip(leaves, axes, batched, strict=True))
         members = next(leaf.shape[int(has_rows)] for leaf, axis, has_rows in given if axis == 0)
 
@@ -57,8 +66,7 @@ def _over_first_axes(function: Callable[..., PyTree], axes: tuple[int | None, ..
 
         axes_of_all = tuple(0 if has_rows else axis for _, axis, has_rows in given)
         found = _over_first_axes(function, axes_of_all)(*(longer(*each) for each in given))
-        found = jax.tree.map(lambda a: a.reshape(rows, members, *a.shape[1:]), found)
-        return found, jax.tree.map(lambda _: True, found)
+        return [a.reshape(rows, members, *a.shape[1:]) for a in found], [True] * len(found)
 
     return together
 

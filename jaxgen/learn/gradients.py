@@ -34,8 +34,9 @@ class _Search(NamedTuple):
 def gradients_solver(
     rows: Products, scale: Float[Array, "R D"], ridge: Float[Array, "R D"]
 ) -> Callable[[Float[Array, "D K R"]], Float[Array, "D K R"]]:
-    """Solver of (x' W x + ridge) z = b for all rows, x the cases of a row about its mean in its scales; exact to the
-    3/8th power of a rounding, for a caller who refines. Solutions are NaN if the matrix of all rows is singular.
+    """Solver of (x' W x + ridge) z = b for R rows, z and b [D, K, R], x the cases of a row about its mean in its
+    scales; exact to the 3/8th power of a rounding, for a caller who refines. Solutions are NaN if the matrix of all
+    rows is singular.
 
     No row has a matrix of its own: products with the cases are those of all rows at once. So are those with the inverse
     of the matrix for their mean weights and mean scales, in which all of them work. It is the preconditioner: for rows

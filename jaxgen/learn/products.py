@@ -47,8 +47,8 @@ class Products(NamedTuple):
         return cls(w, total, share, x, y, x_centre, y_centre, x_mean, y_mean, slope)
 
     def gram(self, left_out: int | None) -> tuple[Float[Array, "R D D"], Float[Array, "R D"]]:
-        """x' W x about the means of each row, and the numbers of which its diagonal is a difference; `left_out` as for
-        `Learner.fit_rows`.
+        """x' W x about the means of each row, [R, D, D], and the numbers of which its diagonal is a difference, [R, D];
+        `left_out` as for `Learner.fit_rows`.
         """
         if left_out is None:
             whole = jnp.einsum("nd,rn,ne->rde", self.x, self.w, self.x)
