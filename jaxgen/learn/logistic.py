@@ -38,6 +38,9 @@ trusted; others are fitted in coordinates of their own.
 """
 
 
+_NEAR = 0.03
+"""Relative change of the logits by the last step to where all rows begin; their own minima are further away."""
+
 _MUCH = 1 << 23
 """Rows times cases times coefficients from which on a common start saves more than its compilation costs."""
 
@@ -205,7 +208,8 @@ class Logistic(Learner):
 
             def of_row(weights, scale):
                 own = basis.penalised_by(scale)
-                conditioning = Gram(own.cases, own.penalty, weights, products).conditioning()
+                gram = Gram(own.cases, own.penalty, weights, products)
+                conditioning = (gram if products is not None else gram.single).conditioning()
                 # A row that will be fitted by itself takes no step here, where the others would wait for it.
                 own = own._replace(deficient=basis.deficient | ~(conditioning > _WELL_CONDITIONED))
                 fit = self._minimum(own, y, weights, products, start, quick)
@@ -226,12 +230,13 @@ class Logistic(Learner):
         products: Float[Array, "t n"] | None,
         quick: bool,
     ) -> Start:
-        """Where rows whose mean weights are w [n] begin: at the minimum for these, which is near that of each; single
+        """Where rows whose mean weights are w [n] begin: near the minimum for these, which is near that of each; single
         precision is enough for that.
         """
         problem, hopeless, _ = self._problem(basis, y, w, products)
         asked = problem.single if quick else problem
-        start = start_for_similar(asked, minimised(asked, hopeless, self.steps, not self._penalised, None, quick))
+        state = minimised(asked, hopeless, self.steps, not self._penalised, None, quick, _NEAR)
+        start = start_for_similar(asked, state)
         # What rounding leaves of the sum over the classes would stay, since no step has any.
         return start._replace(solution=problem.centred(start.solution.astype(y.dtype)))
 

@@ -8,7 +8,7 @@ import abc
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -79,6 +79,12 @@ class Gram:
     penalty: Float[Array, "s p"]
     w: Float[Array, " n"]
     products: Float[Array, "t n"] | None
+
+    @property
+    def single(self) -> Self:
+        """The same in single precision."""
+        numbers = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "products"}
+        return replace(self, products=None, **{name: value.astype(jnp.float32) for name, value in numbers.items()})
 
     def conditioning(self) -> Float[Array, ""]:
         """The smallest pivot of the Gram matrix relative to its largest diagonal element, 1 at best; []."""
@@ -217,12 +223,6 @@ class Problem(Gram, abc.ABC):
 
     def _inverses(self, known: Float[Array, "K n"]) -> Float[Array, "K p p"]:
         return jax.vmap(_inverse)(self.weighted(self.by_class(known) * self.w[None]))
-
-    @property
-    def single(self) -> "Problem":
-        """The same in single precision."""
-        numbers = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "products"}
-        return replace(self, products=None, **{name: value.astype(jnp.float32) for name, value in numbers.items()})
 
     @property
     def _few_unknowns(self) -> bool:
@@ -418,22 +418,25 @@ def minimised(
     may_be_separable: bool,
     start: Start | None = None,
     quick: bool = False,
+    close: float | None = None,
 ) -> State:
     """Newton's method from a solution [K, p] of zeros or another, at most `steps` steps; none for a hopeless row, which
-    would keep the others waiting.
+    would keep the others waiting. It ends with a step that changes no logit by more than `close`, relative to the
+    largest; None asks for the root of a rounding.
 
     A quick one finds its steps in single precision, in half the time, and ends without a minimum where that does not
     show all curvature. Its minimum is that of the other: gradients are in the precision of the cases.
     """
     dtype = problem.cases.dtype
     eps = float(jnp.finfo(dtype).eps)
+    close = eps**0.5 if close is None else close
 
     def step(state: State) -> State:
         found = problem.direction(state.point.solution, state.inverses, quick, shared)
         finite = jnp.all(jnp.isfinite(found.step))
         direction = jnp.where(finite, found.step, 0)
         largest, change = problem.logit(state.point.solution), problem.logit(direction)
-        converged = finite & found.exact & (change <= eps**0.5 * (1 + largest))
+        converged = finite & found.exact & (change <= close * (1 + largest))
         # The last step is taken in full: it changes the objective by less than its rounding.
         rounding = jnp.where(converged, jnp.inf, 4 * len(problem.w) ** 0.5 * eps * jnp.abs(state.point.objective))
         length, point = _halved(
