@@ -60,7 +60,8 @@ class LeastSquares(Learner):
     down-dating the fit of all cases instead: e_C = (I - H_CC)^-1 e_C. The basis of much data, if it is not
     ill-conditioned, is never written out: products of the inputs stand for it, with one more step of refinement. With
     a ridge, rows of much data, and rows that have units of their own (`Normalised`), solve their normal equations, of
-    which the step of refinement tells in the same way whether they were exact enough.
+    which the last step of refinement tells in the same way whether they were exact enough: those of many inputs by
+    conjugate gradients that all rows take together.
 
     Attributes:
       ridge: penalty on the squared weights (never on the intercept), in units of y^2 / weights^2; not divided by N.

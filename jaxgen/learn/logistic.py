@@ -81,8 +81,9 @@ class Logistic(Learner):
     it cannot diverge. Softmax weights add up to 0 over the classes, which leaves out exactly the direction that the
     probabilities do not depend on; the ridge acts on all K vectors alike. So two columns with a ridge r are one column
     with a ridge r / 2. Beyond 64 unknowns, Newton's equations are solved by conjugate gradients, as exactly as the
-    distance to the minimum deserves (Dembo, Eisenstat & Steihaug 1982, "Inexact Newton methods"); for many rows with a
-    ridge in single precision, which decides how fast the minimum is reached but not where it is.
+    distance to the minimum deserves (Dembo, Eisenstat & Steihaug 1982, "Inexact Newton methods"; Eisenstat & Walker
+    1996, "Choosing the forcing terms in an inexact Newton method", choice 2); for many rows with a ridge in single
+    precision, which decides how fast the minimum is reached but not where it is.
 
     Newton's method works on an orthonormal basis of the weighted inputs, centred and scaled, so units and correlations
     of the inputs do no harm, and the ridge keeps its meaning in their own units. Many rows of one data set share the

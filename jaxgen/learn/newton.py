@@ -37,7 +37,9 @@ below the root of the rounding then leave an error of 1e-4 of that.
 """
 
 _FORCED = 0.9
-"""By which the square of the last step's gain is multiplied to have the next residual."""
+"""By which the square of the last step's gain is multiplied to have the next residual (Eisenstat & Walker 1996, choice
+2).
+"""
 
 _MOST_PRODUCTS = 2_000_000
 """Numbers that problems may share to have their Hessians by one matrix product: 16 MB."""
