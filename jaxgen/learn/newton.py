@@ -8,7 +8,7 @@ import abc
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -83,7 +83,7 @@ class Gram:
     products: Float[Array, "t n"] | None
 
     @property
-    def single(self) -> Self:
+    def single(self) -> Any:
         """The same in single precision."""
         numbers = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "products"}
         return replace(self, products=None, **{name: value.astype(jnp.float32) for name, value in numbers.items()})
