@@ -33,14 +33,14 @@ def over_members(
     leaves, tree = jax.tree.flatten((members, shared))
     own = len(jax.tree.leaves(members))
 
-    def of_leaves(*leaves: Array) -> PyTree:
+    def of_leaves(*leaves: Any) -> PyTree:
         members, shared = jax.tree.unflatten(tree, leaves)
         return function(*members, *shared)
 
     shapes = [jax.ShapeDtypeStruct(leaf.shape[place < own :], leaf.dtype) for place, leaf in enumerate(leaves)]
     traced, shape = jax.make_jaxpr(of_leaves, return_shape=True)(*shapes)
 
-    def of_all(*given: Array) -> list[Array]:
+    def of_all(*given: Any) -> list[Any]:
         """What else the function knows, such as settings that are chosen among, comes last."""
         return jaxpr_as_fun(ClosedJaxpr(traced.jaxpr, given[len(leaves) :]))(*given[: len(leaves)])
 
@@ -49,16 +49,16 @@ def over_members(
     return jax.tree.unflatten(jax.tree.structure(shape), found)
 
 
-def _over_first_axes(function: Callable[..., list[Array]], axes: tuple[int | None, ...]) -> Callable[..., list[Array]]:
+def _over_first_axes(function: Callable[..., list[Any]], axes: tuple[int | None, ...]) -> Callable[..., list[Any]]:
     """`jax.vmap(function, axes)` that a further vmap makes longer."""
     together = jax.custom_batching.custom_vmap(lambda *leaves: jax.vmap(function, axes)(*leaves))
 
     @together.def_vmap
-    def _of_rows(rows: int, batched: list[bool], *leaves: Array) -> tuple[list[Array], list[bool]]:
+    def _of_rows(rows: int, batched: list[bool], *leaves: Any) -> tuple[list[Any], list[bool]]:
         given = list(zip(leaves, axes, batched, strict=True))
         members = next(leaf.shape[int(has_rows)] for leaf, axis, has_rows in given if axis == 0)
 
-        def longer(leaf: Array, axis: int | None, has_rows: bool) -> Array:
+        def longer(leaf: Any, axis: int | None, has_rows: bool) -> Any:
             if axis is None:
                 return jnp.repeat(leaf, members, axis=0) if has_rows else leaf
             leaf = leaf if has_rows else jnp.broadcast_to(leaf[None], (rows, *leaf.shape))
