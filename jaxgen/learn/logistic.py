@@ -88,7 +88,7 @@ class Logistic(Learner):
     Newton's method works on an orthonormal basis of the weighted inputs, centred and scaled, so units and correlations
     of the inputs do no harm, and the ridge keeps its meaning in their own units. Many rows of one data set share the
     basis of all their cases, but for those rows whose own cases it does not suit; where there is much to do they begin
-    at the minimum for their mean weights, which is near that of each. It stops after a full step that would
+    near the minimum for their mean weights, which is near that of each. It stops after a full step that would
     change no logit by more than sqrt(eps) (1 + largest logit), eps the rounding of the dtype; as the convergence is
     quadratic, what remains is rounding. Probabilities of breast_cancer, in units from 1e-3 to 1e3, are those of
     scikit-learn within 1e-5 in single and 1e-11 in double precision. Without a ridge, a fit whose curvature is lost in
