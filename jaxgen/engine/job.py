@@ -66,11 +66,16 @@ class Job:
         mine = (device for device in self.devices if device.process_index == jax.process_index())
         return next(mine, self.devices[0])
 
-    def one_set(self, key, x, y, train, q, r):
+    @property
+    def in_pieces(self) -> bool:
+        """Whether its program may be compiled in pieces: on a single CPU device."""
+        return len(self.devices) == 1 and self.here.platform == "cpu"
+
+    def one_set(self, key, x, y, typical, train, q, r):
         """Losses [b, N], predictions [b, N + M, K] or None, failure [b], trusted [b] and info of the rows r [b] of data
-        set q, whose training weights are train [b, N]; x [N + M, D].
+        set q, whose training weights are train [b, N], and typical [N] on average over all rows; x [N + M, D].
         """
-        params, trusted, known = self.fitted(key, x[: self.cases], y, train, q, r)
+        params, trusted, known = self.fitted(key, x[: self.cases], y, typical, train, q, r)
         if known is None:
             losses, predictions = self._mapped(lambda p: self.tested(p, x, y), params, r)
         else:
@@ -78,13 +83,15 @@ class Job:
         failure, info = jax.vmap(lambda p, _: (self.failed(p), self.told(p)))(params, r)
         return losses, predictions, failure, trusted, info
 
-    def fitted(self, key, x, y, train, q, r):
+    def fitted(self, key, x, y, typical, train, q, r):
         """Parameters [b, ...] and trusted [b] of those rows, and their predictions [b, N, K] if training made them."""
         row_keys = jax.vmap(lambda row: jax.random.fold_in(jax.random.fold_in(key, q), row))(r)
         weights = train.astype(x.dtype)
         if self.together:
+            with explained(self.learner, "prepared(x, y, w)"):
+                learner = self.learner.prepared(x, y, typical)
             with explained(self.learner, "fit_rows(keys, x, y, w, left_out)"):
-                shared = self.learner.fit_rows(row_keys, x, y, weights, self.left_out)
+                shared = learner.fit_rows(row_keys, x, y, weights, self.left_out)
                 found = _trusted(self.learner, shared, (len(r), *y.shape))
             if found[2] is None or not self.new:  # with predictions come parameters that cannot predict other cases
                 return found

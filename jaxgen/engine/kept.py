@@ -89,7 +89,7 @@ def read_program(file: Path | None, in_tree: Any, out_tree: Any, devices: Sequen
     content = _read(file)
     try:
         head, _, rest = (content or b"").partition(b"\n")
-        note, lengths, reads, writes, results = json.loads(head)
+        note, lengths, reads, writes, results, once = json.loads(head)
         ends = list(accumulate(lengths, initial=0))
         parts = [rest[begin:end] for begin, end in pairwise(ends)]
         if len(parts) == 1:
@@ -97,7 +97,7 @@ def read_program(file: Path | None, in_tree: Any, out_tree: Any, devices: Sequen
         flat = [(((0,) * len(r), {}), [0] * len(w)) for r, w in zip(reads, writes, strict=True)]
         trees = [(jax.tree.structure(given), jax.tree.structure(made)) for given, made in flat]
         calls = tuple(_loaded(part, *tree, devices) for part, tree in zip(parts, trees, strict=True))
-        return Chain(calls, tuple(map(tuple, reads)), tuple(map(tuple, writes)), tuple(results), out_tree), note
+        return Chain(calls, tuple(map(tuple, reads)), tuple(map(tuple, writes)), tuple(results), out_tree, once), note
     except Exception:
         return None
 
@@ -113,9 +113,9 @@ def write_program(file: Path | None, program: Any, note: Any, seconds: float) ->
     if file is None or seconds < _WORTH_KEEPING:
         return
     calls: tuple[Any, ...] = (program,)
-    shape = (), (), ()
+    shape = (), (), (), 0
     if isinstance(program, Chain):
-        calls, shape = program.calls, (program.reads, program.writes, program.results)
+        calls, shape = program.calls, (program.reads, program.writes, program.results, program.once)
     with suppress(ValueError, NotImplementedError, jax.errors.JaxRuntimeError):
         parts = [serialize_executable.serialize(call)[0] for call in calls]
         head = json.dumps([note, [len(part) for part in parts], *shape]).encode()

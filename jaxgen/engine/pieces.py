@@ -5,23 +5,30 @@ gradients, predictions. Code takes as long to compile where it runs once as wher
 loops become programs of their own, which XLA writes out in the way that runs fastest, and what comes before and after
 them others, which it writes out in the way that takes least time.
 
+What follows from the data alone, and is not to be had for nothing, is made once for all chunks of a run.
+
 Long decompositions become programs of their own too. LAPACK is called for the matrices of a batch on all cores, but on
 a single one where XLA comes to it from a thread of its pool, as it does once it has waited for something before it.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var, jaxpr_as_fun
 
-DECOMPOSITIONS = frozenset({"eigh", "svd"})
+_DECOMPOSITIONS = frozenset({"eigh", "svd"})
 """Primitives that call LAPACK for every matrix of a batch, and take long for it."""
 
-_APART = frozenset({"while", "scan"}) | DECOMPOSITIONS
+_APART = frozenset({"while", "scan"}) | _DECOMPOSITIONS
 """Primitives that are pieces of their own where they take long."""
+
+_DEAR = 16.0
+"""Operations for each number that an equation gives from which on it is better made once, and read again, than made
+again where it is used.
+"""
 
 _CALLS = {**dict.fromkeys(("jit", "pjit", "closed_call", "core_closed_call"), "jaxpr"), "custom_vmap_call": "call"}
 """Primitives that only call a program, and the parameter that it is."""
@@ -37,6 +44,7 @@ class Piece:
       writes: numbers of the values that it gives.
       operations: its arithmetic, of one call.
       apart: whether it is long loops or decompositions and nothing else.
+      once: whether it follows from arguments that are the same in all calls.
     """
 
     program: ClosedJaxpr
@@ -44,6 +52,7 @@ class Piece:
     writes: tuple[int, ...]
     operations: float
     apart: bool
+    once: bool
 
     def lowered(self) -> Any:
         """Ready to be compiled."""
@@ -63,6 +72,7 @@ class Chain:
       reads, writes: of each; see `Piece`.
       results: numbers of the values that the whole program gives.
       tree: their structure.
+      once: so many of the first pieces give the same in all calls.
     """
 
     calls: tuple[Callable[..., Any], ...]
@@ -70,21 +80,35 @@ class Chain:
     writes: tuple[tuple[int, ...], ...]
     results: tuple[int, ...]
     tree: Any
+    once: int = 0
 
-    def __call__(self, *arguments: Any) -> Any:
-        """What the whole program gives for these arguments."""
-        values = dict(enumerate(arguments))
+    def begun(self, *arguments: Any) -> dict[int, Any]:
+        """What the pieces that give the same in all calls give, by number, of the arguments that are the same."""
+        values = self._after(dict(enumerate(arguments)), range(self.once))
+        later = {number for reads in self.reads[self.once :] for number in reads}
+        return {number: value for number, value in values.items() if number in later}
+
+    def __call__(self, *arguments: Any, known: dict[int, Any] | None = None) -> Any:
+        """What the whole program gives for these arguments; `known` is what `begun` gave."""
+        given = dict(enumerate(arguments))
+        first = 0 if known is None else self.once
+        values = self._after((known or {}) | given, range(first, len(self.calls)))
+        return jax.tree.unflatten(self.tree, [values[number] for number in self.results])
+
+    def _after(self, values: dict[int, Any], places: Iterable[int]) -> dict[int, Any]:
+        """The values by number, with those that some pieces give."""
         last = {number: place for place, reads in enumerate(self.reads) for number in reads}
-        for place, (call, reads, writes) in enumerate(zip(self.calls, self.reads, self.writes, strict=True)):
-            values.update(zip(writes, call(*(values[number] for number in reads)), strict=True))
+        for place in places:
+            reads, writes = self.reads[place], self.writes[place]
+            values.update(zip(writes, self.calls[place](*(values[number] for number in reads)), strict=True))
             for number in reads:  # memory of what nobody reads any more is free for the next piece
                 if last[number] == place and number not in self.results:
                     values.pop(number, None)
-        return jax.tree.unflatten(self.tree, [values[number] for number in self.results])
+        return values
 
 
 def divided(
-    program: ClosedJaxpr, operations: Callable[[Any], float], long: float
+    program: ClosedJaxpr, operations: Callable[[Any], float], long: float, same: Collection[int] = ()
 ) -> tuple[list[Piece], tuple[int, ...]]:
     """The pieces of a program, in the order in which they are to run.
 
@@ -92,25 +116,59 @@ def divided(
       program: traced, without effects.
       operations: arithmetic of an equation.
       long: a loop or decomposition of more operations is a piece, with others that can run beside it.
+      same: numbers of the arguments that are the same in all calls. What follows from them alone comes first, in pieces
+        of its own, if it takes more operations than `long`.
     Returns:
       The pieces, and the numbers of the values that the program gives; see `Piece`.
     """
-    flat = _Flat(operations, long)
-    arguments = [Var(v.aval) for v in program.jaxpr.invars]
-    results = flat.add(program, arguments)
+    flat, arguments, results = _flattened(program, operations, long)
     # Of these pieces nobody knows names of arguments and results.
     origin = program.jaxpr.debug_info._replace(arg_names=None, result_paths=None)
-    return _pieces(flat, arguments, results, origin)
+    once = flat.once(arguments[number] for number in same)
+    if math.fsum(flat.costs[number] for number in once) <= long:
+        once = set()
+    rest = [number for number in range(len(flat.equations)) if number not in once]
+    given: dict[Any, int] = {v: number for number, v in enumerate(arguments)}
+    pieces: list[Piece] = []
+    if once:
+        made = {v for number in once for v in flat.equations[number].outvars}
+        read = {v for number in rest for v in flat.equations[number].invars if isinstance(v, Var)}
+        read |= {v for v in results if isinstance(v, Var)}
+        first = sorted(once.union(flat.free.values()))
+        pieces, given = _pieces(flat, first, given, read & made, None, origin)
+    count = len(arguments) + sum(len(piece.writes) for piece in pieces)
+    after, _ = _pieces(flat, rest, given, {v for v in results if isinstance(v, Var)}, results, origin, count)
+    return pieces + after, after[-1].writes
+
+
+def operations_of_once(program: ClosedJaxpr, operations: Callable[[Any], float], same: Collection[int]) -> float:
+    """Arithmetic of what `divided` makes pieces of that give the same in all calls, if there is much to do."""
+    flat, arguments, _ = _flattened(program, operations, 0.0)
+    return math.fsum(flat.costs[number] for number in flat.once(arguments[number] for number in same))
+
+
+def _flattened(
+    program: ClosedJaxpr, operations: Callable[[Any], float], long: float
+) -> tuple["_Flat", list[Var], list[Any]]:
+    """The equations of a program, with variables for its arguments, and what it gives."""
+    flat = _Flat(operations, long)
+    arguments = [Var(v.aval) for v in program.jaxpr.invars]
+    return flat, arguments, flat.add(program, arguments)
 
 
 class _Flat:
-    """The equations of a program, those of programs that hold a long one in place of the call."""
+    """The equations of a program, those of programs that hold a long one in place of the call; what each takes, whether
+    it is long and a piece of its own, and which values depend on nothing, such as zeros to begin with, by the equations
+    that make them: these are made again where they are used.
+    """
 
     def __init__(self, operations: Callable[[Any], float], long: float):
         self.operations, self.long = operations, long
         self.equations: list[Any] = []
+        self.costs: list[float] = []
         self.long_ones: list[bool] = []
         self.constants: dict[Var, Any] = {}
+        self.free: dict[Var, int] = {}
 
     def add(self, program: ClosedJaxpr, arguments: Sequence[Any]) -> list[Any]:
         """Adds the equations of a program, with variables of their own; what it gives for arguments."""
@@ -125,35 +183,78 @@ class _Flat:
 
         for equation in jaxpr.eqns:
             kind, given = equation.primitive.name, [name(atom) for atom in equation.invars]
-            long = self.operations(equation) > self.long
+            cost = self.operations(equation)
+            long = cost > self.long
             called = equation.params.get(_CALLS.get(kind, ""))
             if long and isinstance(called, ClosedJaxpr):
                 names.update(zip(equation.outvars, self.add(called, given), strict=True))
                 continue
             made = [Var(v.aval) for v in equation.outvars]
             names.update(zip(equation.outvars, made, strict=True))
+            needs = [v for v in given if isinstance(v, Var)]
+            if not long and not equation.effects and "jaxpr" not in equation.params and self.free.keys() >= set(needs):
+                self.free.update(dict.fromkeys(made, len(self.equations)))
             self.equations.append(equation.replace(invars=given, outvars=made))
+            self.costs.append(cost)
             self.long_ones.append(long and kind in _APART)
         return [name(atom) for atom in jaxpr.outvars]
 
+    def once(self, same: Iterable[Var]) -> set[int]:
+        """Numbers of the equations that give the same in all calls, where these arguments are: the dear ones and those
+        that they need.
+        """
+        fixed, found, wanted = {*same, *self.constants, *self.free}, set(), set()
+        alike = []
+        for equation in self.equations:
+            needs = {v for v in equation.invars if isinstance(v, Var)}
+            alike.append(not equation.effects and fixed >= needs)
+            if alike[-1]:
+                fixed.update(equation.outvars)
+        for number in reversed(range(len(self.equations))):
+            equation = self.equations[number]
+            size = sum(math.prod(v.aval.shape) for v in equation.outvars)
+            dear = alike[number] and self.costs[number] >= _DEAR * size
+            if (dear or not wanted.isdisjoint(equation.outvars)) and self.free.keys().isdisjoint(equation.outvars):
+                found.add(number)
+                wanted.update(v for v in equation.invars if isinstance(v, Var))
+        return found
 
-def _pieces(flat: _Flat, arguments: list[Var], results: list[Any], origin: Any) -> tuple[list[Piece], tuple[int, ...]]:
-    equations, long_ones = flat.equations, flat.long_ones
+
+def _pieces(
+    flat: _Flat,
+    chosen: Sequence[int],
+    given: dict[Any, int],
+    wanted: set[Var],
+    results: list[Any] | None,
+    origin: Any,
+    count: int | None = None,
+) -> tuple[list[Piece], dict[Any, int]]:
+    """The pieces of some equations.
+
+    Args:
+      flat: all equations.
+      chosen: numbers of those meant, in order.
+      given: numbers of the values that there are.
+      wanted: the values that are read by others.
+      results: what the whole program gives, by its last piece; None for pieces that come before others.
+      origin: what JAX says of the program's source.
+      count: the first number that no value has; None where values given have all numbers below.
+    Returns:
+      The pieces, and the numbers of the values given and of those that others read.
+    """
+    equations, long_ones, free = flat.equations, flat.long_ones, flat.free
     # The stage of a value: how many long loops or decompositions, one after the other, it waits for.
-    stage: dict[Var, int] = dict.fromkeys((*arguments, *flat.constants), 0)
-    free: set[Var] = set()  # what depends on nothing, such as zeros to begin with: made again where it is used
-    at: list[int] = []
-    for equation, long in zip(equations, long_ones, strict=True):
-        needs = [v for v in equation.invars if isinstance(v, Var)]
-        at.append(max((stage[v] for v in needs), default=0))
-        stage.update(dict.fromkeys(equation.outvars, at[-1] + long))
-        if not long and not equation.effects and "jaxpr" not in equation.params and free.issuperset(needs):
-            free.update(equation.outvars)
+    stage: dict[Var, int] = dict.fromkeys((*given, *flat.constants), 0)
+    at: dict[int, int] = {}
+    for number in chosen:
+        needs = [v for v in equations[number].invars if isinstance(v, Var)]
+        at[number] = max((stage[v] for v in needs), default=0)
+        stage.update(dict.fromkeys(equations[number].outvars, at[number] + long_ones[number]))
     # What is not needed before a later stage is made there: so less must be written down for it.
     end = max(stage.values(), default=0)
-    latest: dict[Var, int] = {v: end for v in results if isinstance(v, Var)}
+    latest: dict[Var, int] = dict.fromkeys(wanted, end)
     groups: dict[tuple[int, bool], list[int]] = {}
-    for number in reversed(range(len(equations))):
+    for number in reversed(chosen):
         equation, long = equations[number], long_ones[number]
         uses = [latest[v] for v in equation.outvars if v in latest]
         if not uses:  # nobody reads it
@@ -162,37 +263,37 @@ def _pieces(flat: _Flat, arguments: list[Var], results: list[Any], origin: Any) 
         for v in equation.invars:
             if isinstance(v, Var):
                 latest[v] = min(latest.get(v, end), place)
-        if not free.issuperset(equation.outvars):
+        if free.keys().isdisjoint(equation.outvars):
             groups.setdefault((place, long), []).append(number)
-    groups.setdefault((end, False), [])  # gives the results that are arguments or constants
+    if results is not None:
+        groups.setdefault((end, False), [])  # gives the results that are arguments or constants
     order = [(key, sorted(groups[key])) for key in sorted(groups)]
-    makers = {v: number for number, equation in enumerate(equations) for v in equation.outvars}
 
     def with_free(numbers: list[int], outputs: Sequence[Any]) -> list[int]:
         """The equations with those that make what depends on nothing for them."""
         found, waiting = set(numbers), [v for number in numbers for v in equations[number].invars] + list(outputs)
         while waiting:
             v = waiting.pop()
-            if isinstance(v, Var) and v in free and makers[v] not in found:
-                found.add(makers[v])
-                waiting.extend(equations[makers[v]].invars)
+            if isinstance(v, Var) and v in free and free[v] not in found:
+                found.add(free[v])
+                waiting.extend(equations[free[v]].invars)
         return sorted(found)
 
-    read_later: set[Var] = {v for v in results if isinstance(v, Var) and v not in free}
+    read_later: set[Var] = wanted.difference(free)
     drafts = []
     for key, numbers in reversed(order):
         made = [v for number in numbers for v in equations[number].outvars]
-        last = key == (end, False)
-        outputs = list(results) if last else [v for v in made if v in read_later]
+        last = results is not None and key == (end, False)
+        outputs = list(results or ()) if last else [v for v in made if v in read_later]
         whole = with_free(numbers, outputs)
         inside = {v for number in whole for v in equations[number].outvars}
         used = [v for number in whole for v in equations[number].invars] + (outputs if last else [])
         inputs = list(dict.fromkeys(v for v in used if isinstance(v, Var) and v not in inside))
         read_later.update(inputs)
         drafts.append((whole, inputs, outputs, key[1]))
-    numbers_of: dict[Any, int] = {v: number for number, v in enumerate(arguments)}
+    numbers_of = dict(given)
     pieces = []
-    count = len(arguments)
+    count = len(given) if count is None else count
     for whole, inputs, outputs, apart in reversed(drafts):
         constants = [v for v in inputs if v in flat.constants]
         inputs = [v for v in inputs if v not in flat.constants]
@@ -202,7 +303,9 @@ def _pieces(flat: _Flat, arguments: list[Var], results: list[Any], origin: Any) 
         numbers_of.update((v, number) for v, number in zip(outputs, writes, strict=True) if isinstance(v, Var))
         inner = [equations[number] for number in whole]
         effects = frozenset().union(*(equation.effects for equation in inner))
-        jaxpr = Jaxpr(constants, inputs, outputs, inner, effects, origin)
-        cost = math.fsum(flat.operations(equation) for equation in inner)
-        pieces.append(Piece(ClosedJaxpr(jaxpr, [flat.constants[v] for v in constants]), reads, writes, cost, apart))
-    return pieces, pieces[-1].writes
+        program = ClosedJaxpr(
+            Jaxpr(constants, inputs, outputs, inner, effects, origin), [flat.constants[v] for v in constants]
+        )
+        cost = math.fsum(flat.costs[number] for number in whole)
+        pieces.append(Piece(program, reads, writes, cost, apart, once=results is None))
+    return pieces, numbers_of

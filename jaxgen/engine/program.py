@@ -19,7 +19,7 @@ from jax.sharding import AxisType, PartitionSpec
 
 from jaxgen.engine import kept
 from jaxgen.engine.job import Job, fitted_alone
-from jaxgen.engine.pieces import DECOMPOSITIONS, Chain, divided
+from jaxgen.engine.pieces import Chain, divided, operations_of_once
 from jaxgen.types.identity import text_of_known
 
 _LAPACK = {
@@ -46,8 +46,19 @@ _TRANSCENDENTAL = frozenset({"tanh", "logistic", "exp", "log", "log1p", "expm1",
 _COSTLY = 8
 """These functions cost as much as so many additions."""
 
-_DECOMPOSITION = 20
-"""Operations of an eigenvector or singular vector for each number in its matrix, roughly."""
+_FACTORISATIONS = {
+    **dict.fromkeys(("eigh", "svd"), 20),
+    **dict.fromkeys(("cholesky", "geqrf", "householder_product", "lu", "qr", "triangular_solve"), 1),
+}
+"""Operations of decompositions and solutions for each number in a matrix and each of its columns, roughly."""
+
+_SORTINGS = {"sort", "top_k"}
+"""Primitives that cost some operations for each number and each doubling of how many there are."""
+
+_SAME = (0, 1, 2, 3)
+"""Arguments of a program that are the same for all chunks of one data set: the key, the inputs, the targets, and the
+mean weights of all rows.
+"""
 
 _LITTLE = 1e8
 """Operations of a whole run from which on loops are long: they are compiled apart from what is around them."""
@@ -86,7 +97,8 @@ class Facts:
       predict_bytes: the same while it predicts all cases.
       alone: it seems to call LAPACK, and then must not run beside another; see `Program`.
       operations: arithmetic of one training and its predictions, roughly; see `Learner.rounds`.
-      shared: arithmetic of a chunk of rows that are trained together which is the same for any number of them, roughly.
+      shared: arithmetic of a chunk of rows that are trained together which is the same for any number of them, roughly,
+        but for what is done once for all chunks.
       info: shape and type of what the learner's `diagnose` says of a row.
     """
 
@@ -104,7 +116,7 @@ class Program:
     """A compiled job.
 
     Attributes:
-      call: of (key, x, y, train [sets, rows, N], q [sets], r [sets, rows]).
+      call: of (key, x, y, typical [sets, N], train [sets, rows, N], q [sets], r [sets, rows]).
       alone: on a CPU it must not run beside another of its kind: batched LAPACK calls wait for the pool of threads
         that also runs the chunks, so two at a time can wait for each other for ever (seen with jaxlib 0.10.2). Each
         uses all cores by itself.
@@ -112,6 +124,14 @@ class Program:
 
     call: Callable[..., Any]
     alone: bool
+
+    def for_data(self, *same: Any) -> Callable[..., Any]:
+        """`call` for chunks with the same key, x, y and typical, which it takes again, once what follows from them
+        alone is done.
+        """
+        if not isinstance(self.call, Chain) or not self.call.once:
+            return self.call
+        return partial(self.call, known=jax.block_until_ready(self.call.begun(*same)))
 
 
 def settings() -> tuple[tuple[str, str], ...]:
@@ -168,9 +188,10 @@ def _traced(job: Job) -> Facts:
     key = jax.random.key(0)
     x, y = (jax.ShapeDtypeStruct((job.cases, width), job.dtype) for width in (job.inputs, job.outputs))
     if job.together:
+        typical = jax.ShapeDtypeStruct((job.cases,), job.dtype)
         train = jax.ShapeDtypeStruct((rows, job.cases), np.uint8)
         r, q = jax.ShapeDtypeStruct((rows,), np.int32), jax.ShapeDtypeStruct((), np.int32)
-        fit, (params, _, known) = jax.make_jaxpr(job.fitted, return_shape=True)(key, x, y, train, q, r)
+        fit, (params, _, known) = jax.make_jaxpr(job.fitted, return_shape=True)(key, x, y, typical, train, q, r)
         one = jax.tree.map(lambda p: jax.ShapeDtypeStruct(p.shape[1:], p.dtype), params)
     else:
         w = jax.ShapeDtypeStruct((job.cases,), job.dtype)
@@ -184,10 +205,14 @@ def _traced(job: Job) -> Facts:
     alone = any(equation.primitive.name in _LAPACK for program in programs for equation in _equations(program))
     widest = max(_widest(_equations(fit), rows), job.cases * np.dtype(job.dtype).itemsize)
     rounds = job.learner.rounds
-    shared = _operations(fit, rounds, without=rows) if job.together else 0.0
+    shared = once = 0.0
+    if job.together:
+        shared = _operations(fit, rounds, without=rows)
+        if job.in_pieces and job.one_data_set:
+            once = operations_of_once(fit, lambda equation: _operations_of(equation, rounds, without=rows), _SAME)
     operations = (_operations(fit, rounds) - shared) / rows + _operations(predict, rounds)
     in_loops = _widest(_equations_of_loops(fit), rows)
-    return Facts(widest, in_loops, _widest(_equations(predict), 1), alone, operations, shared, info)
+    return Facts(widest, in_loops, _widest(_equations(predict), 1), alone, operations, max(0.0, shared - once), info)
 
 
 def _widest(equations: Iterator[Any], rows: int) -> int:
@@ -228,8 +253,11 @@ def _operations_of(equation: Any, rounds: int | None, without: int | None = None
     if name == "dot_general":
         (contracted, _), _ = equation.params["dimension_numbers"]
         size *= 2 * math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
-    if name in DECOMPOSITIONS:
-        size *= _DECOMPOSITION * max(equation.invars[0].aval.shape[-2:])
+    if name in _FACTORISATIONS:
+        size *= _FACTORISATIONS[name] * max(equation.invars[0].aval.shape[-2:])
+    if name in _SORTINGS:
+        given = equation.invars[0].aval
+        size = len(equation.invars) * math.prod(given.shape) * 2 * math.log2(max(2, *given.shape))
     return size * (_COSTLY if name in _TRANSCENDENTAL else 1)
 
 
@@ -272,7 +300,8 @@ def compiled(job: Job, sets: int, rows: int, key_type: Any, trainings: int) -> P
     with jax.enable_x64(job.wide):
         work = facts(job).operations * trainings
         effort = math.ceil(math.log10(max(work, 1)))  # so runs of similar length share a program
-        asked = (job, sets, rows, key_type, min(max(effort, _LEAST_EFFORT), _MOST_EFFORT), settings())
+        chunks = trainings > sets * rows
+        asked = (job, sets, rows, key_type, min(max(effort, _LEAST_EFFORT), _MOST_EFFORT), chunks, settings())
         with _making:
             alone = _lock_of(asked)
         with alone:  # who asks for the same at the same time waits, in place of compiling it too
@@ -289,22 +318,22 @@ def _lock_of(asked: Any) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _compiled(job: Job, sets: int, rows: int, key_type: Any, effort: int, current: Any) -> Program:
+def _compiled(job: Job, sets: int, rows: int, key_type: Any, effort: int, chunks: bool, current: Any) -> Program:
     begun = time.perf_counter()
     _make_room()
     needs, whole = facts(job), None if job.one_data_set else 0
     job = replace(job, predicted=max(1, _PREDICT_BYTES * len(job.devices) // (needs.predict_bytes * sets)))
-    in_tree = jax.tree.structure(((0,) * 6, {}))
+    in_tree = jax.tree.structure(((0,) * 7, {}))
     out_tree = jax.tree.structure((0, 0 if job.predictions else None, 0, 0, dict.fromkeys(needs.info, 0)))
-    file = None if job.spread else _file(job, sets, rows, key_type, effort, current, kind="program")
+    file = None if job.spread else _file(job, sets, rows, key_type, effort, chunks, current, kind="program")
     if (known := kept.read_program(file, in_tree, out_tree, job.devices)) is not None:
         return Program(*known)
 
-    def run(key, x, y, train, q, r):
+    def run(key, x, y, typical, train, q, r):
         if len(q) == 1:  # vmap would batch every operation once more, which is slow to trace
-            return jax.tree.map(lambda a: a[None], job.one_set(key, x[0], y[0], train[0], q[0], r[0]))
-        step = jax.vmap(job.one_set, in_axes=(None, whole, whole, 0, 0, 0))
-        return step(key, x[0] if job.one_data_set else x, y[0] if job.one_data_set else y, train, q, r)
+            return jax.tree.map(lambda a: a[None], job.one_set(key, x[0], y[0], typical[0], train[0], q[0], r[0]))
+        step = jax.vmap(job.one_set, in_axes=(None, whole, whole, whole, 0, 0, 0))
+        return step(key, *(a[0] if job.one_data_set else a for a in (x, y, typical)), train, q, r)
 
     first, *others = job.devices
     if others:
@@ -316,13 +345,13 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, effort: int, curren
         run = jax.shard_map(
             run,
             mesh=mesh,
-            in_specs=(PartitionSpec(), data, data, by_row, by_set, by_row),
+            in_specs=(PartitionSpec(), data, data, data, by_row, by_set, by_row),
             out_specs=by_row,
             check_vma=False,
         )
-    x, y = (
-        jax.ShapeDtypeStruct((1 if job.one_data_set else sets, cases, width), job.dtype)
-        for cases, width in ((job.cases + job.new, job.inputs), (job.cases, job.outputs))
+    x, y, typical = (
+        jax.ShapeDtypeStruct((1 if job.one_data_set else sets, *shape), job.dtype)
+        for shape in ((job.cases + job.new, job.inputs), (job.cases, job.outputs), (job.cases,))
     )
     numbers = (
         jax.ShapeDtypeStruct((sets, rows, job.cases), np.uint8),
@@ -330,8 +359,8 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, effort: int, curren
         jax.ShapeDtypeStruct((sets, rows), np.int32),
     )
     with jax.default_device(job.here):
-        traced = jax.jit(run).trace(jax.ShapeDtypeStruct((), key_type), x, y, *numbers)
-        parts, results = _parts(job, traced, effort)
+        traced = jax.jit(run).trace(jax.ShapeDtypeStruct((), key_type), x, y, typical, *numbers)
+        parts, results = _parts(job, traced, effort, _SAME if chunks and job.one_data_set else ())
     text = chr(0).join(f"{part.lowered.as_text()} {part.options}" for part in parts)
     alone = first.platform == "cpu" and (needs.alone or _calls_foreign_code(text))
     # What it was traced to says all. A program that calls LAPACK is known by that only: lowering it is what makes JAX
@@ -344,7 +373,7 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, effort: int, curren
     program = programs[0]
     if len(parts) > 1:
         reads, writes = tuple(part.reads for part in parts), tuple(part.writes for part in parts)
-        program = Chain(tuple(programs), reads, writes, results, out_tree)
+        program = Chain(tuple(programs), reads, writes, results, out_tree, sum(part.once for part in parts))
     kept.write_program(file, program, alone, time.perf_counter() - begun)
     return Program(program, alone)
 
@@ -356,22 +385,31 @@ class _Part(NamedTuple):
     options: dict[str, Any]
     reads: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
+    once: bool = False
 
 
-def _parts(job: Job, traced: Any, effort: int) -> tuple[list[_Part], tuple[int, ...]]:
-    """The pieces of a traced program, and the numbers of the values that it gives.
+def _parts(job: Job, traced: Any, effort: int, same: tuple[int, ...]) -> tuple[list[_Part], tuple[int, ...]]:
+    """The pieces of a traced program, and the numbers of the values that it gives; some arguments are the same in all
+    calls.
 
     On several devices, and on others than CPUs, it stays in one piece.
     """
     program, rounds = traced.jaxpr, job.learner.rounds
-    if len(job.devices) > 1 or job.here.platform != "cpu" or program.jaxpr.effects:
+    if not job.in_pieces or program.jaxpr.effects:
         return [_Part(traced.lower(), _options(job, math.inf))], ()
     times = 10.0**effort / max(_operations(program, rounds), 1)
-    pieces, results = divided(program, lambda equation: _operations_of(equation, rounds), _LITTLE / times)
+    pieces, results = divided(program, lambda equation: _operations_of(equation, rounds), _LITTLE / times, same)
     if len(pieces) == 1:
         return [_Part(traced.lower(), _options(job, 10.0**effort))], ()
     return [
-        _Part(piece.lowered(), _options(job, piece.operations * times), piece.reads, piece.writes) for piece in pieces
+        _Part(
+            piece.lowered(),
+            _options(job, piece.operations * (1 if piece.once else times)),
+            piece.reads,
+            piece.writes,
+            piece.once,
+        )
+        for piece in pieces
     ], results
 
 

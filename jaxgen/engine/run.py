@@ -36,6 +36,14 @@ _FEWEST_SHARED, _MOST_SHARED, _SHARED_BYTES = 8, 32, 1 << 26
 their widest arrays have at most so many bytes together.
 """
 
+_WORTH_A_CALL, _CACHE_BYTES = 5e7, 1 << 21
+"""Operations of a chunk, several milliseconds, beside which the time of a call does not count: no more rows are needed
+where they share less than the work of one of them, unless their cases do not stay in a cache of so many bytes.
+"""
+
+_TYPICAL = 256
+"""Rows from which mean weights are taken, which tell rows that are trained together where to begin."""
+
 
 class _Block(NamedTuple):
     """A chunk: the numbers of its data sets [sets] and rows [sets, rows], and where they stand in arrays [Q, R]."""
@@ -143,7 +151,8 @@ class Run:
         x, y = self.units.x, self.units.y
         if new is not None:
             x = np.concatenate([x, self.units.inputs(new)], axis=-2)
-        self.x, self.y = (x[None], y[None]) if job.one_data_set else (x, y)
+        typical = _mean_weights(plan, shape[0], job)
+        self.same = (x[None], y[None], typical[None]) if job.one_data_set else (x, y, typical)
         self.budget = Budget.of(job)
         dtype = np.dtype(np.float64) if self.units.changed else x.dtype
         self.budget.refuse_if_too_large(shape[0] * shape[1] * bytes_kept(job, keep, dtype), job.learner)
@@ -183,13 +192,13 @@ class Run:
     def _on_host(self, advance: Callable[[int], Any]) -> None:
         """Lets the learner train rows on the host, and takes the losses of what they predict."""
         job, (sets, rows) = self.job, self.shape
-        cpu = _cpu_or(job.here)
+        (inputs, targets, _), cpu = self.same, _cpu_or(job.here)
         with jax.enable_x64(job.wide), jax.default_device(cpu):
-            jax.eval_shape(partial(host_losses, job.learner, job.loss, job.code), self.y[0], self.y[0])
+            jax.eval_shape(partial(host_losses, job.learner, job.loss, job.code), targets[0], targets[0])
         step = self.chunk or rows
         for q, begin in product(range(sets), range(0, rows, step)):
             numbers = np.arange(begin, min(begin + step, rows))
-            x, y = (array[0 if job.one_data_set else q] for array in (self.x, self.y))
+            x, y = (array[0 if job.one_data_set else q] for array in (inputs, targets))
             words = np.stack([row_words(self.key, q + self.first[0], int(r) + self.first[1]) for r in numbers])
             block = _Block(np.array([q]), numbers[None], (slice(q, q + 1), slice(begin, numbers[-1] + 1)))
             weights = self._weights(self.plan.train, block)[0]
@@ -208,8 +217,12 @@ class Run:
 
     def _sharing(self, rows: int) -> int:
         """Rows of a chunk that are enough to share work."""
-        each, fitting = math.ceil(rows / self.budget.workers), _SHARED_BYTES // facts(self.job).row_bytes
-        return max(_FEWEST_SHARED, min(_MOST_SHARED, each, fitting))
+        needs, each = facts(self.job), math.ceil(rows / self.budget.workers)
+        enough = max(_FEWEST_SHARED, min(_MOST_SHARED, each, _SHARED_BYTES // needs.row_bytes))
+        cases = self.job.cases * self.job.inputs * np.dtype(self.job.dtype).itemsize
+        if needs.shared > needs.operations or cases > _CACHE_BYTES:
+            return enough
+        return min(enough, math.ceil(_WORTH_A_CALL / needs.operations))
 
     def _blocks(self) -> tuple[tuple[int, int], Iterator["_Block"]]:
         """The shape (data sets, rows) of a chunk, and all chunks."""
@@ -245,17 +258,19 @@ class Run:
         if program.alone and len(job.devices) > 1:  # LAPACK that only the lowered program showed
             job = replace(job, devices=(job.here,))
             program = compiled(job, *size, self.key.dtype, trainings)
-        key, x, y = self.key, self.x, self.y
+        key, same = self.key, self.same
         if len(job.devices) == 1:
             key = jax.device_put(key, job.devices[0])
             with jax.enable_x64(job.wide):
-                x, y = jax.device_put((x, y), job.devices[0]) if job.one_data_set else (x, y)
+                same = jax.device_put(same, job.devices[0]) if job.one_data_set else same
+        with jax.enable_x64(job.wide), jax.default_device(job.here), ALONE if program.alone else nullcontext():
+            call = program.for_data(key, *same)
 
         def work(block):
             with jax.enable_x64(job.wide), jax.default_device(job.here):
-                arguments = self._arguments(x, y, size, block)
+                arguments = self._arguments(same, size, block)
                 with ALONE if program.alone else nullcontext():
-                    results = jax.block_until_ready(program.call(key, *arguments))
+                    results = jax.block_until_ready(call(key, *arguments))
                 if job.spread:
                     results = multihost_utils.process_allgather(results, tiled=True)
                 self._store(block, *results)
@@ -263,8 +278,10 @@ class Run:
 
         run_all(work, blocks, 1 if program.alone else workers, advance)
 
-    def _arguments(self, x: Any, y: Any, size: tuple[int, int], block: "_Block") -> tuple[Any, ...]:
-        """Arrays of a chunk, filled up to its compiled size by repeating the last set and row."""
+    def _arguments(self, same: tuple[Any, ...], size: tuple[int, int], block: "_Block") -> tuple[Any, ...]:
+        """Arrays of a chunk, filled up to its compiled size by repeating the last set and row; `same` are those that
+        the rows of a data set have in common.
+        """
         fill = ((0, size[0] - len(block.q)), (0, size[1] - block.r.shape[1]))
         whole = not any(after for _, after in fill)
         q, r, train = block.q.astype(np.int32), block.r.astype(np.int32), self._weights(self.plan.train, block)
@@ -272,7 +289,7 @@ class Run:
             q, r, train = np.pad(q, fill[:1], "edge"), np.pad(r, fill, "edge"), np.pad(train, (*fill, (0, 0)), "edge")
         at = block.at[0] if whole and isinstance(block.at[0], slice) else q
         numbers = q + np.int32(self.first[0]), r + np.int32(self.first[1])
-        return *((x, y) if self.job.one_data_set else (x[at], y[at])), train, *numbers
+        return *(same if self.job.one_data_set else (array[at] for array in same)), train, *numbers
 
     def _weights(self, weights: np.ndarray, block: "_Block") -> np.ndarray:
         """Weights [sets, rows, N] of a chunk."""
@@ -320,6 +337,18 @@ class Run:
         if self.predictions is not None:
             arrays["predictions"] = self.predictions
         return arrays | {f"info/{name}": array for name, array in self.info.items()}
+
+
+def _mean_weights(plan: Plan, sets: int, job: Job) -> np.ndarray:
+    """Mean training weights of rows of a plan, some of them if they are many: [N] if all share one data set, else
+    [sets, N]; only rows that train together ask for them.
+    """
+    shape = (plan.n,) if job.one_data_set else (sets, plan.n)
+    if not job.together:
+        return np.zeros(shape, job.dtype)
+    train = plan.train[..., :: math.ceil(plan.resamples / _TYPICAL), :]
+    axes = tuple(range(train.ndim - 1)) if job.one_data_set else train.ndim - 2
+    return np.broadcast_to(train.mean(axis=axes, dtype=job.dtype), shape)
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))

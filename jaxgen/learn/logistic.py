@@ -1,8 +1,8 @@
 """Logistic and softmax regression: linear classifiers that give probabilities."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -41,8 +41,8 @@ trusted; others are fitted in coordinates of their own.
 _NEAR = 0.03
 """Relative change of the logits by the last step to where all rows begin; their own minima are further away."""
 
-_MUCH = 1 << 23
-"""Rows times cases times coefficients from which on a common start saves more than its compilation costs."""
+_MUCH = 1 << 20
+"""Cases times coefficients from which on a common start saves more than its compilation costs."""
 
 
 class LogisticFit(NamedTuple):
@@ -119,6 +119,8 @@ class Logistic(Learner):
         "(drop columns, or use ridge > 0)",
     )
 
+    worth_sharing: ClassVar[tuple[int, float]] = (2, 0.0)
+
     @property
     def rounds(self) -> int:
         """About as many as Newton's method needs."""
@@ -160,6 +162,24 @@ class Logistic(Learner):
             basis = self._basis(x, w, _orthonormal)
             return self._minimum(basis, y, w, None)
 
+    def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> "Logistic":
+        """With a basis of all cases [n, D], [n, K] and, where there is much to do, a start near the minimum for the
+        mean weights [n] of the rows.
+        """
+        return self.prepared_in_units(x, y, w, jnp.ones_like(x[0]))
+
+    def prepared_in_units(
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], scale: Float[Array, " D"]
+    ) -> "Logistic":
+        """The same for rows whose ridge is on weights in units of about this scale, [D]."""
+        with jax.default_matmul_precision("highest"):
+            basis = self._basis(x, jnp.ones_like(w), orthonormal_if_easy)
+            products, start = pairs_of(basis.cases), None
+            if basis.cases.size * y.shape[1] >= _MUCH:
+                start = self._start(basis.penalised_by(scale), y, w, products, self._quick(y))
+        given = {part.name: getattr(self, part.name) for part in fields(Logistic)}
+        return _Prepared(**given, common=_Common(basis, products, start))
+
     def fit_rows(
         self,
         keys: Shaped[Array, " R"],
@@ -169,7 +189,7 @@ class Logistic(Learner):
         left_out: int | None,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
         """The fits of R weightings of the same cases at once, on one basis of them all, and which of them to trust."""
-        return self._rows(x, y, w, jnp.ones_like(w, shape=(len(w), x.shape[1])))
+        return self.prepared(x, y, jnp.mean(w, axis=0)).fit_rows(keys, x, y, w, left_out)
 
     @property
     def shares_rows_in_units(self) -> bool:
@@ -188,35 +208,12 @@ class Logistic(Learner):
         """`fit_rows` of weights [R, n] where each row has inputs in units of its own, which only the ridge knows of;
         targets are the classes as they are.
         """
-        fits, trusted = self._rows(x, y, w, units.x_scale)
-        at_centre = jnp.einsum("rd,rdk->rk", units.x_centre, fits.weights, precision="highest")
-        weights = fits.weights * units.x_scale[:, :, None]
-        return fits._replace(weights=weights, intercept=fits.intercept + at_centre), trusted
+        prepared = self.prepared_in_units(x, y, jnp.mean(w, axis=0), jnp.mean(units.x_scale, axis=0))
+        return prepared.fit_rows_in_units(keys, x, y, w, units, left_out)
 
-    def _rows(
-        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], scales: Float[Array, "R D"]
-    ) -> tuple[LogisticFit, Bool[Array, " R"]]:
-        """The fits in units of x of R weightings, each with a ridge on weights times its scales."""
-        with jax.default_matmul_precision("highest"):
-            used = jnp.any(w > 0, axis=0)
-            basis = self._basis(x, used.astype(x.dtype), orthonormal_if_easy)
-            products = pairs_of(basis.cases)
-            y, quick = jnp.where(used[:, None], y, 0), self._penalised and x.dtype == jnp.float64
-            start = None
-            if len(w) * basis.cases.size * y.shape[1] >= _MUCH:
-                alike = basis.penalised_by(jnp.mean(scales, axis=0))
-                start = self._start(alike, y, jnp.mean(w, axis=0), products, quick)
-
-            def of_row(weights, scale):
-                own = basis.penalised_by(scale)
-                gram = Gram(own.cases, own.penalty, weights, products)
-                conditioning = (gram if products is not None else gram.single).conditioning()
-                # A row that will be fitted by itself takes no step here, where the others would wait for it.
-                own = own._replace(deficient=basis.deficient | ~(conditioning > _WELL_CONDITIONED))
-                fit = self._minimum(own, y, weights, products, start, quick)
-                return fit, ~own.deficient & (fit.trouble != NOT_CONVERGED)
-
-            return jax.vmap(of_row)(w, scales)
+    def _quick(self, y: Float[Array, "n K"]) -> bool:
+        """Whether steps of many rows are found in single precision, for cases in double."""
+        return self._penalised and y.dtype == jnp.float64
 
     @property
     def _penalised(self) -> bool:
@@ -362,6 +359,67 @@ class _Basis(NamedTuple):
     def penalised_by(self, scale: Float[Array, " D"]) -> "_Basis":
         """The same cases with a ridge on the weights of the inputs times a scale, [D]."""
         return self._replace(penalty=self.penalty * scale[:, None]) if len(self.penalty) else self
+
+
+class _Common(NamedTuple):
+    """What rows share: a basis of all cases, the products of any two of its coordinates if they are few, and where to
+    begin; None for zero.
+    """
+
+    basis: _Basis
+    products: Float[Array, "t n"] | None
+    start: Start | None
+
+
+@dataclass(frozen=True, repr=False)
+class _Prepared(Logistic):
+    """`Logistic` with what rows share."""
+
+    common: Any = None
+
+    def fit_rows(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        left_out: int | None,
+    ) -> tuple[LogisticFit, Bool[Array, " R"]]:
+        """See `Logistic.fit_rows`."""
+        return self._rows(y, w, jnp.ones_like(w, shape=(len(w), x.shape[1])))
+
+    def fit_rows_in_units(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        units: RowUnits,
+        left_out: int | None,
+    ) -> tuple[LogisticFit, Bool[Array, " R"]]:
+        """See `Logistic.fit_rows_in_units`."""
+        fits, trusted = self._rows(y, w, units.x_scale)
+        at_centre = jnp.einsum("rd,rdk->rk", units.x_centre, fits.weights, precision="highest")
+        weights = fits.weights * units.x_scale[:, :, None]
+        return fits._replace(weights=weights, intercept=fits.intercept + at_centre), trusted
+
+    def _rows(
+        self, y: Float[Array, "n K"], w: Float[Array, "R n"], scales: Float[Array, "R D"]
+    ) -> tuple[LogisticFit, Bool[Array, " R"]]:
+        """The fits in units of x of R weightings, each with a ridge on weights times its scales."""
+        basis, products, start = self.common
+
+        def of_row(weights, scale):
+            own = basis.penalised_by(scale)
+            gram = Gram(own.cases, own.penalty, weights, products)
+            conditioning = (gram if products is not None else gram.single).conditioning()
+            # A row that will be fitted by itself takes no step here, where the others would wait for it.
+            own = own._replace(deficient=basis.deficient | ~(conditioning > _WELL_CONDITIONED))
+            fit = self._minimum(own, y, weights, products, start, self._quick(y))
+            return fit, ~own.deficient & (fit.trouble != NOT_CONVERGED)
+
+        with jax.default_matmul_precision("highest"):
+            return jax.vmap(of_row)(w, scales)
 
 
 _Orthonormal = Callable[[Float[Array, "p n"]], tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]]

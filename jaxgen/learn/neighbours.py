@@ -31,6 +31,9 @@ _AT_A_TIME, _FEWEST_AT_A_TIME = 1 << 17, 16
 from: a power of two, which fills vector registers.
 """
 
+_TOGETHER = 2
+"""Cases of lists whose targets are added in one pass over the sums."""
+
 _LISTED_AT_A_TIME = 1 << 22
 """Distances from which lists for all rows are made at a time, in an operation that runs on all cores."""
 
@@ -47,28 +50,17 @@ class NeighboursFit(NamedTuple):
     error: Float[Array, "*S"]
 
 
-class _Nearest(NamedTuple):
-    """The nearest cases of each of n cases, in the order of their distance: distances [n, M], numbers [n, M], and
-    targets [n, M, K].
-    """
-
-    far: Float[Array, "n M"]
-    case: Int[Array, "n M"]
-    y: Float[Array, "n M K"]
-
-
 class _Listed(NamedTuple):
     """Going through lists: how many of their cases were looked at [], and for each row and case whether it has its k
-    neighbours [R, n], the weights of those nearer than the last [R, n], the sums of their targets [K, R, n], and the
-    same of those that are as far away as the last.
+    neighbours, the weights of those nearer than the last, the weights of those that are as far away as the last, and
+    the place in the list where these begin; [R, n] each.
     """
 
     place: Int[Array, ""]
     done: Bool[Array, "R n"]
     inside: Float[Array, "R n"]
-    sums_inside: Float[Array, "K R n"]
     at_edge: Float[Array, "R n"]
-    sums_at_edge: Float[Array, "K R n"]
+    edge: Int[Array, "R n"]
 
 
 class _Asked(NamedTuple):
@@ -147,9 +139,9 @@ class Neighbours(Learner):
             return lax.top_k(-_distances(x, all_cases, block, unit).T, min(len(x), 4 * k + 28))
 
         far, case = _in_blocks(listed, x, _LISTED_AT_A_TIME // len(x))
-        nearest = _Nearest(-far, case, y[case])
-        predictions, enough = _means_of_listed(nearest, w, k, len(x))
-        sizes = jax.vmap(lambda row: _unit(jnp.where(row[:, None] > 0, x, 0)))(w)
+        predictions, enough = _means_of_listed(-far, case, y, w, k)
+        largest = jnp.max(jnp.abs(x), axis=1)
+        sizes = jax.vmap(lambda row: _unit(jnp.where(row > 0, largest, 0)))(w)
         return _without_cases(k, rows, x.dtype), enough & (sizes * _MUCH_SMALLER >= unit), predictions
 
     @property
@@ -283,42 +275,58 @@ def _counted(
 
 
 def _means_of_listed(
-    nearest: _Nearest, w: Float[Array, "R n"], k: int, cases: int
+    far: Float[Array, "n M"], case: Int[Array, "n M"], y: Float[Array, "n K"], w: Float[Array, "R n"], k: int
 ) -> tuple[Float[Array, "R n K"], Bool[Array, " R"]]:
-    """Mean targets of the k nearest cases that each row trains on, and whether the lists show all of them.
+    """Mean targets of the k nearest cases that each row trains on, and whether the lists show all of them; lists of M
+    cases for each of n are in the order of their distances.
 
-    The lists are gone through from their nearest cases on, for all rows at once, until every case has its k.
+    The lists are gone through from their nearest cases on, for all rows at once, until every case has its k. Then it is
+    known how much each of them counts, and targets are added up.
     """
-    far, case, y = nearest.far.T, nearest.case.T, jnp.moveaxis(nearest.y, 2, 0)
-    begins = jnp.concatenate([jnp.ones_like(far[:1], bool), far[1:] > far[:-1]])
-    count, total = jnp.zeros_like(w), jnp.zeros((y.shape[0], *w.shape), w.dtype)
+    far, case = far.T, case.T
+    length, cases = far.shape
+    new = jnp.concatenate([jnp.ones_like(far[:1], bool), far[1:] > far[:-1]])
+    nothing = jnp.zeros_like(w)
 
     def unfinished(state: _Listed) -> Bool[Array, ""]:
-        return (state.place < len(far)) & ~jnp.all(state.done)
+        return (state.place < length) & ~jnp.all(state.done)
 
     def next_case(state: _Listed) -> _Listed:
         """The next case of every list joins those that are as far away, which those nearer take in before."""
         m = state.place
-        done = state.done | (begins[m][None] & (state.inside + state.at_edge >= k))
-        closed = begins[m][None] & ~done
-        own = jnp.where(done, 0, w[:, case[m]])
+        done = state.done | (new[m][None] & (state.inside + state.at_edge >= k))
+        closed = new[m][None] & ~done
         return _Listed(
             m + 1,
             done,
             state.inside + jnp.where(closed, state.at_edge, 0),
-            state.sums_inside + jnp.where(closed[None], state.sums_at_edge, 0),
-            jnp.where(closed, 0, state.at_edge) + own,
-            jnp.where(closed[None], 0, state.sums_at_edge) + own[None] * y[:, None, :, m],
+            jnp.where(closed, 0, state.at_edge) + jnp.where(done, 0, w[:, case[m]]),
+            jnp.where(closed, m, state.edge),
         )
 
-    begin = _Listed(jnp.int32(0), jnp.zeros(w.shape, bool), count, total, count, total)
+    begin = _Listed(jnp.int32(0), nothing > 0, nothing, nothing, jnp.zeros(w.shape, jnp.int32))
     end = lax.while_loop(unfinished, next_case, begin)
-    enough = end.done | ((nearest.case.shape[1] == cases) & (end.inside + end.at_edge >= k))
     share = (k - end.inside) / end.at_edge
-    return jnp.moveaxis((end.sums_inside + end.sums_at_edge * share[None]) / k, 0, 2), jnp.all(enough, axis=1)
+    # Where the cases begin that are as far away as the one in a place; places beyond the lists are beyond every edge.
+    first = lax.cummax(jnp.where(new, jnp.arange(length)[:, None], 0), axis=0)
+    beyond = ((0, -length % _TOGETHER), (0, 0))
+    case, first = jnp.pad(case, beyond), jnp.pad(first, beyond, constant_values=length)
+
+    def add(state: tuple[Int[Array, ""], Float[Array, "K R n"]]) -> tuple[Int[Array, ""], Float[Array, "K R n"]]:
+        place, sums = state
+        for m in range(_TOGETHER):
+            number, before = case[place + m], first[place + m][None]
+            counted = jnp.where(before < end.edge, 1, jnp.where(before == end.edge, share, 0)) * w[:, number]
+            sums = sums + counted[None] * y[number].T[:, None]
+        return place + _TOGETHER, sums
+
+    start = jnp.int32(0), jnp.zeros((y.shape[1], *w.shape), w.dtype)
+    _, sums = lax.while_loop(lambda state: state[0] < end.place, add, start)
+    enough = end.done | ((length == cases) & (end.inside + end.at_edge >= k))
+    return jnp.moveaxis(sums / k, 0, 2), jnp.all(enough, axis=1)
 
 
-def _unit(x: Float[Array, "n D"]) -> Float[Array, ""]:
+def _unit(x: Float[Array, "n *D"]) -> Float[Array, ""]:
     """The unit in which distances of cases are squared."""
     return binary_unit(jnp.max(jnp.abs(x)))
 

@@ -192,6 +192,20 @@ class Learner(Value):
         """
         return self.fit(key, (x - centre[None]) / scale[None], y, w)
 
+    def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> "Learner":
+        """The learner with what all rows of one data set, cases [n, D] and [n, K], can share, made once for them; w [n]
+        are weights about as those of the rows on average. Its `fit_rows` gives the same fits, but for rounding.
+        """
+        return self
+
+    def prepared_in_units(
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], scale: Float[Array, " D"]
+    ) -> "Learner":
+        """The same of cases [n, D], [n, K] and mean weights [n] for `fit_rows_in_units`, where rows divide the inputs
+        by about this scale, [D].
+        """
+        return self
+
     def fit_rows(
         self,
         keys: Shaped[Array, " R"],
@@ -430,6 +444,10 @@ class Foreign(Learner):
     def predictive(self, params: Params, x: Float[Array, "m D"]) -> Mixture | None:
         """As it says of cases [m, D], if it does."""
         return self.own.predictive(params, x) if hasattr(self.own, "predictive") else None
+
+    def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Learner:
+        """As it says of cases [n, D], [n, K] and mean weights [n], if it does."""
+        return as_learner(self.own.prepared(x, y, w)) if hasattr(self.own, "prepared") else self
 
     def fit_from(self, start: PyTree, key: Key, x: Array, y: Array, w: Array) -> Params:
         """Its parameters for cases [n, D], [n, K], [n], from given ones."""
