@@ -373,19 +373,70 @@ def test_programs_that_call_lapack_run_to_their_end():
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="other devices run one chunk at a time anyway")
 def test_rows_that_share_much_work_are_trained_many_at_a_time(monkeypatch):
-    """Distances of all cases are found once a chunk, which takes longer than a row; the losses are the same."""
+    """Distances of all cases are found once a chunk of a data set, of which there are two, and that takes longer than a
+    row; the losses are the same. Those of a single data set are found once for all chunks.
+    """
     random, known = np.random.default_rng(3), as_learner(learn.Neighbours(3))
-    data = datasets.from_arrays(random.normal(size=(1200, 8)), random.normal(size=1200))
+    data = Data(random.normal(size=(2, 1200, 8)), random.normal(size=(2, 1200, 1)), tuple("abcdefgh"))
     plan = resample.k_fold(KEY, 1200, folds=5, repeats=30)
     chosen = ENGINE.way(known, loss.squared, data, plan)
     job = ENGINE.job_of(known, loss.squared, data, chosen, tuple(jax.devices()[:1]), False)
     needs = program.facts(job)
+    monkeypatch.setattr(budget, "_LOOP_CACHE_BYTES", 32 * needs.loop_bytes)
     assert needs.shared > 10 * needs.operations, "products of all cases with each other, and those of a row with few"
     many, losses = budget.Budget.of(job).most_rows, assess(KEY, known, data, plan)
     monkeypatch.setattr(budget, "_SHARED", 0.0)
     few, again = budget.Budget.of(job).most_rows, assess(KEY, known, data, plan)
     assert few < len(plan.train) // 2 < many
     np.testing.assert_array_equal(losses.values, again.values)
+    one = ENGINE.job_of(known, loss.squared, data[0], chosen, tuple(jax.devices()[:1]), False)
+    assert program.facts(one).shared < needs.shared / 10
+
+
+@dataclass(frozen=True)
+class Preparing(Average):
+    """Fits rows together, about means that it was prepared with; tells the mean weights that these were made with."""
+
+    known: object = None
+
+    def prepared(self, x, y, w):
+        return Preparing(known=(w, jnp.sum(w * y[:, 0]) / jnp.sum(w)))
+
+    def fit(self, key, x, y, w):
+        return {"mean": super().fit(key, x, y, w), "typical": w}
+
+    def fit_rows(self, keys, x, y, w, left_out):
+        typical, mean = self.known
+        found = jax.vmap(lambda row: mean + jnp.sum(row * (y[:, 0] - mean)) / jnp.sum(row))(w)
+        return {"mean": found, "typical": jnp.broadcast_to(typical, w.shape)}, jnp.ones(len(w), bool)
+
+    def predict(self, params, x):
+        return super().predict(params["mean"], x)
+
+    def diagnose(self, params):
+        return {"typical": params["typical"]}
+
+
+@pytest.mark.parametrize(("sets", "own"), [(None, None), (3, None), (3, 3)])
+def test_rows_that_are_trained_together_are_prepared_with_mean_weights(sets, own):
+    """Of all rows, also those of other chunks: of a data set of their own, or of the one that all share."""
+    data, plan = problem(sets=sets), splits(20, sets=own)
+    losses = assess(KEY, Preparing(), data, plan, chunk=6)
+    typical = plan.train.mean(axis=-2)
+    want = np.broadcast_to(typical if own else typical[None], (sets or 1, 24))[:, None].repeat(20, 1)
+    np.testing.assert_allclose(losses.info["typical"].reshape(want.shape), want, rtol=1e-6)
+    each = assess(KEY, Average(), data, plan)
+    np.testing.assert_allclose(losses.values, each.values, rtol=1e-4, atol=1e-5)  # sums in another order
+
+
+def test_a_learner_that_prepares_no_learner_is_told_so():
+    @dataclass(frozen=True)
+    class Wrong(Preparing):
+        def prepared(self, x, y, w):
+            return jnp.mean(y)
+
+    with pytest.raises(ValueError, match=r"expected prepared\(x, y, w\) of .*Wrong.* to give a learner"):
+        assess(KEY, Wrong(), problem(), splits(20))
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,62 @@ def test_pieces_give_what_the_whole_gives(function):
     jax.tree.map(np.testing.assert_array_equal, chain(x, y), function(x, y))
 
 
+def of_the_first_alone(x, y):
+    known = long(x @ x.T, 5) + 1
+    return known @ y[:2], jnp.sort(x[0]), x + y.T
+
+
+def with_eigenvectors_of_the_first(x, y):
+    inner = jax.jit(lambda x, y: (jnp.linalg.eigh(x @ x.T)[1], jnp.sin(y)))
+    vectors, sine = inner(x, y)
+    return vectors @ x @ sine, x
+
+
+def of_constants(x, y):
+    return y @ (CONSTANT[:, None] * CONSTANT @ y).T + x[0, 0]
+
+
+ONCE = {
+    of_the_first_alone: {"while", "dot_general", "sort"},
+    with_eigenvectors_of_the_first: {"eigh", "dot_general"},
+    without_any_loop: set(),
+    of_little_more_than_arguments: set(),
+    in_a_row: {"while"},
+    of_constants: set(),
+}
+
+
+@pytest.mark.parametrize("function", ONCE, ids=lambda function: function.__name__)
+def test_what_follows_from_the_same_arguments_is_made_once(function):
+    """Whatever it is asked for afterwards: what is dear of it, with what that needs, and nothing else."""
+    x, y = jnp.asarray([[0.1, 0.2, 0.3], [1.0, 2.0, 3.0]]), jnp.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    traced, shape = jax.make_jaxpr(function, return_shape=True)(x, y)
+    pieces, results = divided(traced, lambda equation: 20.0 * program._operations_of(equation, None), 10.0, (0,))
+    once = [piece for piece in pieces if piece.once]
+    assert once == pieces[: len(once)]
+    dear = {"while", "dot_general", "sort", "eigh"}
+    assert {equation.primitive.name for piece in once for equation in piece.program.eqns} & dear == ONCE[function]
+    calls = tuple(counted(jaxpr_as_fun(piece.program)) for piece in pieces)
+    reads, writes = tuple(piece.reads for piece in pieces), tuple(piece.writes for piece in pieces)
+    chain = Chain(calls, reads, writes, results, jax.tree.structure(shape), len(once))
+    known = chain.begun(x)
+    for again in (y, 2 * y, y - 1):
+        jax.tree.map(np.testing.assert_array_equal, chain(x, again, known=known), function(x, again))
+    assert [call.times for call in calls] == [1] * len(once) + [3] * (len(calls) - len(once))
+    jax.tree.map(np.testing.assert_array_equal, chain(x, y), function(x, y))
+
+
+def counted(call):
+    """The function, which counts in `times` how often it was called."""
+
+    def counting(*arguments):
+        counting.times += 1
+        return call(*arguments)
+
+    counting.times = 0
+    return counting
+
+
 NETWORK = learn.Descent(learn.MLP((2,)), 20)
 
 

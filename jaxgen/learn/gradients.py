@@ -33,10 +33,10 @@ class _Search(NamedTuple):
 
 def gradients_solver(
     rows: Products, scale: Float[Array, "R D"], ridge: Float[Array, "R D"]
-) -> Callable[[Float[Array, "D K R"]], Float[Array, "D K R"]]:
+) -> Callable[[Float[Array, "D K R"], Float[Array, ""]], Float[Array, "D K R"]]:
     """Solver of (x' W x + ridge) z = b for R rows, z and b [D, K, R], x the cases of a row about its mean in its
-    scales; exact to the 3/8th power of a rounding, for a caller who refines. Solutions are NaN if the matrix of all
-    rows is singular.
+    scales; as exact as its second argument asks, relative to b, for a caller who refines. Solutions are NaN if the
+    matrix of all rows is singular.
 
     No row has a matrix of its own: products with the cases are those of all rows at once. So are those with the inverse
     of the matrix for their mean weights and mean scales, in which all of them work. It is the preconditioner: for rows
@@ -64,11 +64,11 @@ def gradients_solver(
     def preconditioned(rest: Float[Array, "D K R"]) -> Float[Array, "D K R"]:
         return jnp.einsum("de,ekr->dkr", inverse, rest)
 
-    def solve(b: Float[Array, "D K R"]) -> Float[Array, "D K R"]:
+    def solve(b: Float[Array, "D K R"], tolerance: Float[Array, ""]) -> Float[Array, "D K R"]:
         b = in_unit * b
         first = preconditioned(b)
         square = jnp.sum(b * first, axis=0)
-        goal = square * float(jnp.finfo(b.dtype).eps) ** 0.75
+        goal = square * jnp.square(tolerance)
 
         def unfinished(state: _Search) -> Array:
             return jnp.any(state.square > goal) & (state.rounds < _MOST_ROUNDS)

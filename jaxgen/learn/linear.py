@@ -32,6 +32,12 @@ LAPACK's, each of which takes as long as twenty of the others.
 """
 
 
+_FIRST, _SECOND, _MOST = 0.62, 0.25, 4
+"""Powers of a rounding to which conjugate gradients solve, and correct what they left; and the most rounds of both.
+After the first, most solutions are so exact that the second shows it.
+"""
+
+
 class LinearFit(NamedTuple):
     """Parameters of a linear model: weights [D, K], intercept [K], and whether the fit was rank-deficient []."""
 
@@ -222,26 +228,36 @@ class LeastSquares(Learner):
         rounding.
         """
         scale, ridge = units.x_scale, jnp.asarray(self.ridge, products.x.dtype) / jnp.square(shrunk)
+        eps = float(jnp.finfo(ridge.dtype).eps)
         (n, d), rows = products.x.shape, len(scale)
         if _GRADIENTS * n < (n if left_out is None else left_out) * d + _FACTOR * d * d:
-            solve, rounds = gradients_solver(products, scale, ridge), 3
+            solve, most = gradients_solver(products, scale, ridge), _MOST
         else:
             gram, _ = products.gram(left_out)
             inside = gram / scale[:, :, None] / scale[:, None]
             matrices = inside + ridge[:, :, None] * jnp.eye(d, dtype=ridge.dtype)[None]
-            solve, rounds = _solver(jnp.moveaxis(matrices, 0, -1)), 2
+            eliminated = _solver(jnp.moveaxis(matrices, 0, -1))
+            solve, most = (lambda b, _: eliminated(b)), 2
 
-        def refine(_, state: _Refined) -> _Refined:
-            weights = jnp.moveaxis(state.solution, -1, 0)
+        def exact(state: _Refined) -> Bool[Array, " R"]:
+            size, moved = (jnp.sum(jnp.square(v), axis=(0, 1)) for v in (state.solution, state.correction))
+            return moved <= eps * size
+
+        def unfinished(state: tuple[Int[Array, ""], _Refined]) -> Bool[Array, ""]:
+            return in_any_row((state[0] < 2) | ((state[0] < most) & ~jnp.all(exact(state[1]))))
+
+        def refine(state: tuple[Int[Array, ""], _Refined]) -> tuple[Int[Array, ""], _Refined]:
+            number, found = state
+            weights = jnp.moveaxis(found.solution, -1, 0)
             left = products.residual(weights * units.y_scale[:, None] / scale[:, :, None])
             slope = products.projected(left / units.y_scale[:, None]) / scale[:, :, None] - ridge[:, :, None] * weights
-            correction = solve(jnp.moveaxis(slope, 0, -1))
-            return _Refined(state.solution + correction, correction)
+            tolerance = jnp.where(number == 0, eps**_FIRST, eps**_SECOND)
+            correction = solve(jnp.moveaxis(slope, 0, -1), tolerance)
+            return number + 1, _Refined(found.solution + correction, correction)
 
         nothing = jnp.zeros((d, products.y.shape[1], rows), ridge.dtype)
-        found = lax.fori_loop(0, rounds, refine, _Refined(nothing, nothing))
-        size, moved = (jnp.sum(jnp.square(v), axis=(0, 1)) for v in found)
-        return jnp.moveaxis(found.solution, -1, 0), moved <= jnp.finfo(ridge.dtype).eps * size
+        _, found = lax.while_loop(unfinished, refine, (jnp.int32(0), _Refined(nothing, nothing)))
+        return jnp.moveaxis(found.solution, -1, 0), exact(found)
 
     def _design(self, x: Float[Array, "n D"]) -> tuple[Float[Array, "n p"], Float[Array, " p"]]:
         """Columns of the model, each scaled to a largest value of 1, and those scales."""

@@ -244,6 +244,8 @@ def _in_blocks(function: Callable[[Any], Any], cases: Any, most: int) -> Any:
     """What a function gives for cases, arrays [m, ...], at most so many [b, ...] at a time: arrays [m, ...]."""
     m = len(jax.tree.leaves(cases)[0])
     size = min(m, max(_FEWEST_AT_A_TIME, 1 << int(math.log2(max(1, most)))))
+    if size == m:
+        return function(cases)
 
     def divided(a):
         return jnp.pad(a, ((0, -m % size), *[(0, 0)] * (a.ndim - 1))).reshape(-1, size, *a.shape[1:])
@@ -308,7 +310,7 @@ def _means_of_listed(
     end = lax.while_loop(unfinished, next_case, begin)
     share = (k - end.inside) / end.at_edge
     # Where the cases begin that are as far away as the one in a place; places beyond the lists are beyond every edge.
-    first = lax.cummax(jnp.where(new, jnp.arange(length)[:, None], 0), axis=0)
+    first = lax.cummax(jnp.where(new, jnp.arange(length, dtype=jnp.int32)[:, None], 0), axis=0)
     beyond = ((0, -length % _TOGETHER), (0, 0))
     case, first = jnp.pad(case, beyond), jnp.pad(first, beyond, constant_values=length)
 

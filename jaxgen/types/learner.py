@@ -447,7 +447,15 @@ class Foreign(Learner):
 
     def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Learner:
         """As it says of cases [n, D], [n, K] and mean weights [n], if it does."""
-        return as_learner(self.own.prepared(x, y, w)) if hasattr(self.own, "prepared") else self
+        if not hasattr(self.own, "prepared"):
+            return self
+        known = self.own.prepared(x, y, w)
+        if not callable(getattr(known, "fit_rows", None)):
+            raise ValueError(
+                f"expected prepared(x, y, w) of {self} to give a learner with fit_rows, got {type(known).__name__}; "
+                "return the learner with what it has found, or as it is"
+            )
+        return Foreign(known)  # not a value, since it holds arrays
 
     def fit_from(self, start: PyTree, key: Key, x: Array, y: Array, w: Array) -> Params:
         """Its parameters for cases [n, D], [n, K], [n], from given ones."""
