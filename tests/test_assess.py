@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgen import Data, assess, datasets, learn, loss, resample
+from jaxgen import Data, assess, learn, loss, resample
 from jaxgen.engine import budget, program, progress
 from jaxgen.types import as_learner
 from jaxgen.types.identity import named
