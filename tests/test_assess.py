@@ -399,7 +399,8 @@ class Preparing(Average):
 
     known: object = None
 
-    def prepared(self, x, y, w):
+    def prepared(self, x, y, w, rows):
+        assert rows == 16
         return Preparing(known=(w, jnp.sum(w * y[:, 0]) / jnp.sum(w)))
 
     def fit(self, key, x, y, w):
@@ -432,10 +433,10 @@ def test_rows_that_are_trained_together_are_prepared_with_mean_weights(sets, own
 def test_a_learner_that_prepares_no_learner_is_told_so():
     @dataclass(frozen=True)
     class Wrong(Preparing):
-        def prepared(self, x, y, w):
+        def prepared(self, x, y, w, rows):
             return jnp.mean(y)
 
-    with pytest.raises(ValueError, match=r"expected prepared\(x, y, w\) of .*Wrong.* to give a learner"):
+    with pytest.raises(ValueError, match=r"expected prepared\(x, y, w, rows\) of .*Wrong.* to give a learner"):
         assess(KEY, Wrong(), problem(), splits(20))
 
 

@@ -28,6 +28,7 @@ class Job:
       used: cases that are gathered for each row; None trains on all cases with masks.
       left_out: most cases of weight 0 in a row, where `fit_rows` is to know it.
       together: `fit_rows` instead of `fit`.
+      rows: about how many rows are trained together, in all chunks; see `Learner.prepared`.
       devices: where it runs.
       predictions: the predictions are wanted too.
       predicted: rows that predict at a time; None for all rows of a chunk.
@@ -46,6 +47,7 @@ class Job:
     left_out: int | None
     together: bool
     devices: tuple[jax.Device, ...]
+    rows: int = 1
     predictions: bool = False
     predicted: int | None = None
     new: int = 0
@@ -88,8 +90,8 @@ class Job:
         row_keys = jax.vmap(lambda row: jax.random.fold_in(jax.random.fold_in(key, q), row))(r)
         weights = train.astype(x.dtype)
         if self.together:
-            with explained(self.learner, "prepared(x, y, w)"):
-                learner = self.learner.prepared(x, y, typical)
+            with explained(self.learner, "prepared(x, y, w, rows)"):
+                learner = self.learner.prepared(x, y, typical, self.rows)
             with explained(self.learner, "fit_rows(keys, x, y, w, left_out)"):
                 shared = learner.fit_rows(row_keys, x, y, weights, self.left_out)
                 found = _trusted(self.learner, shared, (len(r), *y.shape))

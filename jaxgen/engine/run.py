@@ -41,6 +41,9 @@ _WORTH_A_CALL, _CACHE_BYTES = 5e7, 1 << 21
 where they share less than the work of one of them, unless their cases do not stay in a cache of so many bytes.
 """
 
+_MOST_ROWS = 64
+"""A learner that prepares what rows share is not told of more of them: each number compiles anew."""
+
 _TYPICAL = 256
 """Rows from which mean weights are taken, which tell rows that are trained together where to begin."""
 
@@ -60,11 +63,13 @@ class Way(NamedTuple):
       together: `fit_rows` instead of `fit`.
       used: cases that are gathered for each row; None trains on all cases with masks.
       left_out: most cases of weight 0 in a row, where `fit_rows` is to know it.
+      rows: about how many rows are trained together, a power of two up to 64; 1 where they are not.
     """
 
     together: bool
     used: int | None
     left_out: int | None
+    rows: int = 1
 
 
 def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
@@ -83,6 +88,7 @@ def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
         most if not together and most <= _GATHER_SHARE * data.n else None,
         # Each number of cases left out compiles anew, so a learner gets to know it only where it can gain.
         data.n - fewest if few_left_out else None,
+        min(_MOST_ROWS, 1 << (plan.resamples.bit_length() - 1)) if together else 1,
     )
 
 
@@ -109,6 +115,7 @@ def job_of(
         used=chosen.used,
         left_out=chosen.left_out,
         together=chosen.together,
+        rows=chosen.rows,
         devices=devices,
         predictions=predictions,
         new=new,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -41,8 +42,8 @@ trusted; others are fitted in coordinates of their own.
 _NEAR = 0.03
 """Relative change of the logits by the last step to where all rows begin; their own minima are further away."""
 
-_MUCH = 1 << 20
-"""Cases times coefficients from which on a common start saves more than its compilation costs."""
+_MUCH = 1 << 23
+"""Rows times cases times coefficients from which on a common start saves more than its compilation costs."""
 
 
 class LogisticFit(NamedTuple):
@@ -162,23 +163,24 @@ class Logistic(Learner):
             basis = self._basis(x, w, _orthonormal)
             return self._minimum(basis, y, w, None)
 
-    def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> "Logistic":
+    def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int) -> "Logistic":
         """With a basis of all cases [n, D], [n, K] and, where there is much to do, a start near the minimum for the
         mean weights [n] of the rows.
         """
-        return self.prepared_in_units(x, y, w, jnp.ones_like(x[0]))
+        return self.prepared_in_units(x, y, w, rows, jnp.ones_like(x[0]))
 
     def prepared_in_units(
-        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], scale: Float[Array, " D"]
+        self,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        rows: int,
+        scale: Float[Array, " D"],
     ) -> "Logistic":
         """The same for rows whose ridge is on weights in units of about this scale, [D]."""
-        with jax.default_matmul_precision("highest"):
-            basis = self._basis(x, jnp.ones_like(w), orthonormal_if_easy)
-            products, start = pairs_of(basis.cases), None
-            if basis.cases.size * y.shape[1] >= _MUCH:
-                start = self._start(basis.penalised_by(scale), y, w, products, self._quick(y))
         given = {part.name: getattr(self, part.name) for part in fields(Logistic)}
-        return _Prepared(**given, common=_Common(basis, products, start))
+        with jax.default_matmul_precision("highest"):
+            return _Prepared(**given, common=_in_common(Logistic(**given), rows, x, y, w, scale))
 
     def fit_rows(
         self,
@@ -189,7 +191,7 @@ class Logistic(Learner):
         left_out: int | None,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
         """The fits of R weightings of the same cases at once, on one basis of them all, and which of them to trust."""
-        return self.prepared(x, y, jnp.mean(w, axis=0)).fit_rows(keys, x, y, w, left_out)
+        return self.prepared(x, y, jnp.mean(w, axis=0), len(w)).fit_rows(keys, x, y, w, left_out)
 
     @property
     def shares_rows_in_units(self) -> bool:
@@ -208,7 +210,7 @@ class Logistic(Learner):
         """`fit_rows` of weights [R, n] where each row has inputs in units of its own, which only the ridge knows of;
         targets are the classes as they are.
         """
-        prepared = self.prepared_in_units(x, y, jnp.mean(w, axis=0), jnp.mean(units.x_scale, axis=0))
+        prepared = self.prepared_in_units(x, y, jnp.mean(w, axis=0), len(w), jnp.mean(units.x_scale, axis=0))
         return prepared.fit_rows_in_units(keys, x, y, w, units, left_out)
 
     def _quick(self, y: Float[Array, "n K"]) -> bool:
@@ -371,6 +373,41 @@ class _Common(NamedTuple):
     start: Start | None
 
 
+# JAX remembers what it traced of these two, so a job is not traced twice, to see what it needs and to compile it.
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _in_common(
+    learner: Logistic,
+    rows: int,
+    x: Float[Array, "n D"],
+    y: Float[Array, "n K"],
+    w: Float[Array, " n"],
+    scale: Float[Array, " D"],
+) -> _Common:
+    """What rows share that have these weights on average, and a ridge on weights in units of about this scale."""
+    basis = learner._basis(x, jnp.ones_like(w), orthonormal_if_easy)
+    products, start = pairs_of(basis.cases), None
+    if rows * basis.cases.size * y.shape[1] >= _MUCH:
+        start = learner._start(basis.penalised_by(scale), y, w, products, learner._quick(y))
+    return _Common(basis, products, start)
+
+
+@partial(jax.jit, static_argnums=0)
+def _of_row(
+    learner: Logistic, common: _Common, y: Float[Array, "n K"], w: Float[Array, " n"], scale: Float[Array, " D"]
+) -> tuple[LogisticFit, Bool[Array, ""]]:
+    """The fit of a row, with a ridge on weights times its scales, and whether to trust it."""
+    basis, products, start = common
+    own = basis.penalised_by(scale)
+    gram = Gram(own.cases, own.penalty, w, products)
+    conditioning = (gram if products is not None else gram.single).conditioning()
+    # A row that will be fitted by itself takes no step here, where the others would wait for it.
+    own = own._replace(deficient=basis.deficient | ~(conditioning > _WELL_CONDITIONED))
+    fit = learner._minimum(own, y, w, products, start, learner._quick(y))
+    return fit, ~own.deficient & (fit.trouble != NOT_CONVERGED)
+
+
 @dataclass(frozen=True, repr=False)
 class _Prepared(Logistic):
     """`Logistic` with what rows share."""
@@ -407,19 +444,9 @@ class _Prepared(Logistic):
         self, y: Float[Array, "n K"], w: Float[Array, "R n"], scales: Float[Array, "R D"]
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
         """The fits in units of x of R weightings, each with a ridge on weights times its scales."""
-        basis, products, start = self.common
-
-        def of_row(weights, scale):
-            own = basis.penalised_by(scale)
-            gram = Gram(own.cases, own.penalty, weights, products)
-            conditioning = (gram if products is not None else gram.single).conditioning()
-            # A row that will be fitted by itself takes no step here, where the others would wait for it.
-            own = own._replace(deficient=basis.deficient | ~(conditioning > _WELL_CONDITIONED))
-            fit = self._minimum(own, y, weights, products, start, self._quick(y))
-            return fit, ~own.deficient & (fit.trouble != NOT_CONVERGED)
-
+        plain = Logistic(**{part.name: getattr(self, part.name) for part in fields(Logistic)})
         with jax.default_matmul_precision("highest"):
-            return jax.vmap(of_row)(w, scales)
+            return jax.vmap(lambda w, scale: _of_row(plain, self.common, y, w, scale))(w, scales)
 
 
 _Orthonormal = Callable[[Float[Array, "p n"]], tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]]

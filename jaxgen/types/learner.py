@@ -192,14 +192,24 @@ class Learner(Value):
         """
         return self.fit(key, (x - centre[None]) / scale[None], y, w)
 
-    def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> "Learner":
-        """The learner with what all rows of one data set, cases [n, D] and [n, K], can share, made once for them; w [n]
-        are weights about as those of the rows on average. Its `fit_rows` gives the same fits, but for rounding.
+    def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int) -> "Learner":
+        """The learner with what all rows of one data set can share, made once for them; its `fit_rows` gives the same
+        fits, but for rounding.
+
+        Args:
+          x, y: cases, [n, D] and [n, K].
+          w: weights about as those of the rows on average, [n].
+          rows: about so many there will be, a power of two up to 64.
         """
         return self
 
     def prepared_in_units(
-        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], scale: Float[Array, " D"]
+        self,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        rows: int,
+        scale: Float[Array, " D"],
     ) -> "Learner":
         """The same of cases [n, D], [n, K] and mean weights [n] for `fit_rows_in_units`, where rows divide the inputs
         by about this scale, [D].
@@ -445,14 +455,14 @@ class Foreign(Learner):
         """As it says of cases [m, D], if it does."""
         return self.own.predictive(params, x) if hasattr(self.own, "predictive") else None
 
-    def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Learner:
+    def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int) -> Learner:
         """As it says of cases [n, D], [n, K] and mean weights [n], if it does."""
         if not hasattr(self.own, "prepared"):
             return self
-        known = self.own.prepared(x, y, w)
+        known = self.own.prepared(x, y, w, rows)
         if not callable(getattr(known, "fit_rows", None)):
             raise ValueError(
-                f"expected prepared(x, y, w) of {self} to give a learner with fit_rows, got {type(known).__name__}; "
+                f"expected prepared(x, y, w, rows) of {self} to give a learner with fit_rows, got {type(known).__name__}; "
                 "return the learner with what it has found, or as it is"
             )
         return Foreign(known)  # not a value, since it holds arrays

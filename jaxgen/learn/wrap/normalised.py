@@ -84,11 +84,13 @@ class Normalised(Changing):
             units, self.inside.fit_in_units(key, x, self.targets_inside(units, y), w, units.x_centre, units.x_scale)
         )
 
-    def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> "Normalised":
+    def prepared(
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int
+    ) -> "Normalised":
         """With the learner inside as it is prepared for units of about those of all cases [n, D], [n, K] with their
         mean weights [n].
         """
-        return replace(self, base=self.inside.prepared_in_units(x, y, w, self._units(x, y, w).x_scale))
+        return replace(self, base=self.inside.prepared_in_units(x, y, w, rows, self._units(x, y, w).x_scale))
 
     def fit_rows(
         self,
