@@ -48,7 +48,9 @@ _MOST_QUICK = 400
 """Rounds of conjugate gradients in single precision after which they are given up."""
 
 _FEWEST_ROUNDS = 16
-"""Rounds of conjugate gradients that are never too many."""
+"""Rounds of conjugate gradients that are never too many; more are if they are beyond a quarter of the coefficients of a
+class, half of which cost as much as new inverse Hessians.
+"""
 
 
 def orthonormal_contrasts(classes: int) -> Float[np.ndarray, "K F"]:
@@ -185,7 +187,7 @@ class Problem(Gram, abc.ABC):
         enough = jnp.where(cosine > _TIGHT, enough, _TIGHT)
         if shared is None:
             inverses = lax.cond(
-                in_any_row(before.rounds > max(_FEWEST_ROUNDS, len(self.cases) // 2)),
+                in_any_row(before.rounds > max(_FEWEST_ROUNDS, len(self.cases) // 4)),
                 lambda: self._inverses(known),
                 lambda: before.matrices,
             )
