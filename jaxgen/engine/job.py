@@ -90,8 +90,10 @@ class Job:
         row_keys = jax.vmap(lambda row: jax.random.fold_in(jax.random.fold_in(key, q), row))(r)
         weights = train.astype(x.dtype)
         if self.together:
-            with explained(self.learner, "prepared(x, y, w, rows)"):
-                learner = self.learner.prepared(x, y, typical, self.rows)
+            learner = self.learner
+            if learner.prepares_rows:
+                with explained(learner, "prepared(x, y, w, rows)"):
+                    learner = learner.prepared(x, y, typical, self.rows)
             with explained(self.learner, "fit_rows(keys, x, y, w, left_out)"):
                 shared = learner.fit_rows(row_keys, x, y, weights, self.left_out)
                 found = _trusted(self.learner, shared, (len(r), *y.shape))

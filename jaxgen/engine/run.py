@@ -63,7 +63,7 @@ class Way(NamedTuple):
       together: `fit_rows` instead of `fit`.
       used: cases that are gathered for each row; None trains on all cases with masks.
       left_out: most cases of weight 0 in a row, where `fit_rows` is to know it.
-      rows: about how many rows are trained together, a power of two up to 64; 1 where they are not.
+      rows: about how many rows are trained together, a power of two up to 64; 1 where the learner does not ask.
     """
 
     together: bool
@@ -88,7 +88,7 @@ def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
         most if not together and most <= _GATHER_SHARE * data.n else None,
         # Each number of cases left out compiles anew, so a learner gets to know it only where it can gain.
         data.n - fewest if few_left_out else None,
-        min(_MOST_ROWS, 1 << (plan.resamples.bit_length() - 1)) if together else 1,
+        min(_MOST_ROWS, 1 << (plan.resamples.bit_length() - 1)) if together and learner.prepares_rows else 1,
     )
 
 
@@ -348,10 +348,10 @@ class Run:
 
 def _mean_weights(plan: Plan, sets: int, job: Job) -> np.ndarray:
     """Mean training weights of rows of a plan, some of them if they are many: [N] if all share one data set, else
-    [sets, N]; only rows that train together ask for them.
+    [sets, N]; zeros for learners that do not ask for them.
     """
     shape = (plan.n,) if job.one_data_set else (sets, plan.n)
-    if not job.together:
+    if not (job.together and job.learner.prepares_rows):
         return np.zeros(shape, job.dtype)
     train = plan.train[..., :: math.ceil(plan.resamples / _TYPICAL), :]
     axes = tuple(range(train.ndim - 1)) if job.one_data_set else train.ndim - 2

@@ -120,6 +120,7 @@ class Logistic(Learner):
         "(drop columns, or use ridge > 0)",
     )
 
+    prepares_rows: ClassVar[bool] = True
     worth_sharing: ClassVar[tuple[int, float]] = (2, 0.0)
 
     @property

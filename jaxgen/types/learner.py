@@ -126,6 +126,11 @@ class Learner(Value):
         return False
 
     @property
+    def prepares_rows(self) -> bool:
+        """Whether `prepared` does something for rows that are trained together."""
+        return False
+
+    @property
     def worth_sharing(self) -> tuple[int, float]:
         """The fewest rows, and the least share of the cases that each trains on, for which `fit_rows` is quicker; of
         large data two rows are enough.
@@ -419,6 +424,11 @@ class Foreign(Learner):
         return hasattr(self.own, "fit_rows")
 
     @property
+    def prepares_rows(self) -> bool:
+        """Whether it has `prepared`."""
+        return hasattr(self.own, "prepared")
+
+    @property
     def rounds(self) -> int | None:
         """As it says, if it does with a whole number."""
         said = getattr(self.own, "rounds", None)
@@ -456,14 +466,12 @@ class Foreign(Learner):
         return self.own.predictive(params, x) if hasattr(self.own, "predictive") else None
 
     def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int) -> Learner:
-        """As it says of cases [n, D], [n, K] and mean weights [n], if it does."""
-        if not hasattr(self.own, "prepared"):
-            return self
+        """As it says of cases [n, D], [n, K] and mean weights [n]."""
         known = self.own.prepared(x, y, w, rows)
         if not callable(getattr(known, "fit_rows", None)):
             raise ValueError(
-                f"expected prepared(x, y, w, rows) of {self} to give a learner with fit_rows, got {type(known).__name__}; "
-                "return the learner with what it has found, or as it is"
+                f"expected prepared(x, y, w, rows) of {self} to give a learner with fit_rows, got "
+                f"{type(known).__name__}; return the learner with what it has found, or as it is"
             )
         return Foreign(known)  # not a value, since it holds arrays
 

@@ -67,6 +67,11 @@ class Normalised(Changing):
         return self.inside.shares_rows_in_units
 
     @property
+    def prepares_rows(self) -> bool:
+        """As the learner inside."""
+        return self.inside.prepares_rows
+
+    @property
     def worth_sharing(self) -> tuple[int, float]:
         """As of the learner inside."""
         return self.inside.worth_sharing
