@@ -1,5 +1,7 @@
 """Programs in pieces: they give what the whole gives."""
 
+import threading
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -129,6 +131,31 @@ def test_what_follows_from_the_same_arguments_is_made_once(function):
         jax.tree.map(np.testing.assert_array_equal, chain(x, again, known=known), function(x, again))
     assert [call.times for call in calls] == [1] * len(once) + [3] * (len(calls) - len(once))
     jax.tree.map(np.testing.assert_array_equal, chain(x, y), function(x, y))
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu" or len(jax.devices()) > 1, reason="in one piece on other devices")
+def test_chunks_of_a_run_share_what_is_made_once(monkeypatch):
+    """Lists of neighbours, in a thread that Ctrl-C does not wait for; and where other processes have kept the program.
+    Losses are those of a single chunk, which shares nothing.
+    """
+    random, threads = np.random.default_rng(0), []
+    x = random.normal(size=(600, 30))
+    data = Data(x, x[:, :1] + random.normal(size=(600, 1)), tuple(f"x{i}" for i in range(30)))
+    plan, begun = resample.k_fold(jax.random.key(0), 600, 10, 5), Chain.begun
+
+    def begun_in(self, *arguments):
+        threads.append(threading.current_thread().name)
+        return begun(self, *arguments)
+
+    monkeypatch.setattr(Chain, "begun", begun_in)
+    whole = assess(jax.random.key(1), learn.Neighbours(3), data, plan, chunk=50)
+    assert not threads
+    for times in (1, 2):
+        several = assess(jax.random.key(1), learn.Neighbours(3), data, plan, chunk=20)
+        np.testing.assert_array_equal(several.values, whole.values)
+        assert len(threads) == times
+        assert threads[-1].startswith("jaxgen-")
+        program.forget()
 
 
 def counted(call):

@@ -125,12 +125,13 @@ class Program:
     call: Callable[..., Any]
     alone: bool
 
+    @property
+    def once(self) -> bool:
+        """Whether something is done once for all chunks of one data set."""
+        return isinstance(self.call, Chain) and self.call.once > 0
+
     def for_data(self, *same: Any) -> Callable[..., Any]:
-        """`call` for chunks with the same key, x, y and typical, which it takes again, once what follows from them
-        alone is done.
-        """
-        if not isinstance(self.call, Chain) or not self.call.once:
-            return self.call
+        """`call` for chunks with the same key, x, y and typical, which it takes again, when that is done."""
         return partial(self.call, known=jax.block_until_ready(self.call.begun(*same)))
 
 

@@ -270,8 +270,15 @@ class Run:
             key = jax.device_put(key, job.devices[0])
             with jax.enable_x64(job.wide):
                 same = jax.device_put(same, job.devices[0]) if job.one_data_set else same
-        with jax.enable_x64(job.wide), jax.default_device(job.here), ALONE if program.alone else nullcontext():
-            call = program.for_data(key, *same)
+
+        def begin(_):
+            with jax.enable_x64(job.wide), jax.default_device(job.here), ALONE if program.alone else nullcontext():
+                return program.for_data(key, *same)
+
+        calls = [program.call]
+        if program.once:  # in a thread like the chunks, since Ctrl-C must not wait for it
+            run_all(begin, [None], 1, calls.append)
+        call = calls[-1]
 
         def work(block):
             with jax.enable_x64(job.wide), jax.default_device(job.here):

@@ -110,7 +110,8 @@ def _change(
 ) -> tuple[Float[np.ndarray, "*Q D"], Float[np.ndarray, "*Q D"]]:
     """What to take from each column, and the power of two to divide it by then; 0 and 1 where it may stay."""
     if shift:
-        centre, spread = _median(values)[..., 0, :], _spread(values)
+        middle = _median(values)
+        centre, spread = middle[..., 0, :], _spread(values, middle)
         far = (np.abs(centre) > _FAR * spread) & (dtype == "float32")
         size = np.where(far, spread, np.maximum(np.abs(centre), spread))
     else:
@@ -128,12 +129,15 @@ def _largest(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q D"]:
     return np.maximum(-low, high)
 
 
-def _spread(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q D"]:
-    """Median absolute deviation of each column, or its mean absolute deviation where more than half of it is one value.
+def _spread(
+    values: Float[np.ndarray, "*Q N D"], centre: Float[np.ndarray, "*Q 1 D"] | None = None
+) -> Float[np.ndarray, "*Q D"]:
+    """Median absolute deviation of each column, or its mean absolute deviation where more than half of it is one value;
+    the medians that these are from, if they are known.
 
     Medians are those of some thousand cases, as all that is asked here is how many digits a spread takes.
     """
-    centre = _median(values)
+    centre = _median(values) if centre is None else centre
     middle = _median(np.abs(_some(values) - centre))[..., 0, :]
     if (middle > 0).all():
         return middle
