@@ -111,7 +111,8 @@ def test_the_score_of_classes_is_the_cross_entropy():
     scores = [
         jg.assess(KEY, learner, data, plan(80), loss=each).values for each in (loss.log_score, loss.cross_entropy)
     ]
-    np.testing.assert_array_equal(*scores)
+    # Rows share their work for the second only, and end at the same minimum within 1e-11.
+    np.testing.assert_allclose(*scores, rtol=1e-9)
 
 
 @pytest.mark.parametrize("learner", [learn.LeastSquares(), learn.Ensemble(learn.Descent(), members=2)])
