@@ -93,9 +93,11 @@ class Normalised(Changing):
         self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int
     ) -> "Normalised":
         """With the learner inside as it is prepared for units of about those of all cases [n, D], [n, K] with their
-        mean weights [n].
+        mean weights [n]: standard deviations are about as large as the scales of "delve", and need no sorting.
         """
-        return replace(self, base=self.inside.prepared_in_units(x, y, w, rows, self._units(x, y, w).x_scale))
+        way = _unchanged if self.how == "none" else _by_mean
+        scale = self._kept(*way(jnp.concatenate([x, y], axis=1), w), x.shape[1]).x_scale
+        return replace(self, base=self.inside.prepared_in_units(x, y, w, rows, scale))
 
     def fit_rows(
         self,
