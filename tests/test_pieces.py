@@ -135,8 +135,8 @@ def test_what_follows_from_the_same_arguments_is_made_once(function):
 
 @pytest.mark.skipif(jax.default_backend() != "cpu" or len(jax.devices()) > 1, reason="in one piece on other devices")
 def test_chunks_of_a_run_share_what_is_made_once(monkeypatch):
-    """Lists of neighbours, in a thread that Ctrl-C does not wait for; and where other processes have kept the program.
-    Losses are those of a single chunk, which shares nothing.
+    """Lists of neighbours, in a thread that Ctrl-C does not wait for; also after the program was dropped. Losses
+    are those of a single chunk, which shares nothing.
     """
     random, threads = np.random.default_rng(0), []
     x = random.normal(size=(600, 30))
