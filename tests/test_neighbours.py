@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from jaxgen import Data, assess, learn, resample
+from jaxgen.learn import neighbours
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(45, 3))
@@ -160,16 +161,52 @@ def listed(learner, x, y, w):
         return together, trusted, each(w, x, y)
 
 
-@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("share", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("data", ["few inputs", "many inputs", "ties"])
 @pytest.mark.parametrize("k", [1, 5, 12])
-def test_rows_that_share_their_cases_get_the_means_of_each(k, ties):
-    """Masks, counts, and a grid on which many cases are equally far away."""
+def test_rows_that_share_their_cases_get_the_means_of_each(k, data, share):
+    """Masks, counts, and a grid on which many cases are equally far away; lists are the shorter the more cases train,
+    and on the grid some end in the middle of a tie.
+    """
     random = np.random.default_rng(5)
-    x = random.integers(0, 15, (300, 2)).astype(float) if ties else random.normal(size=(300, 2))
-    y, w = random.normal(size=(300, 2)), np.concatenate([random.random((5, 300)) < 0.8, random.poisson(1, (5, 300))])
-    together, trusted, each = listed(learn.Neighbours(k), x, y, w.astype(float))
-    assert trusted.all()
-    np.testing.assert_allclose(together, each, rtol=1e-12, atol=1e-12)  # sums of the same terms in another order
+    x = random.integers(0, 15, (300, 2)).astype(float)
+    x = x if data == "ties" else random.normal(size=(300, 2 if data == "few inputs" else 30))
+    y, w = random.normal(size=(300, 2)), np.concatenate([random.random((5, 300)) < share, random.poisson(1, (5, 300))])
+    w = w if share == 0.5 else w[:5]
+    together, trusted, each = listed(learn.Neighbours(k).for_rows(w.astype(bool).mean(1).min()), x, y, w.astype(float))
+    assert trusted.all() or (data == "ties" and trusted.any())
+    # Sums of the same terms in another order.
+    np.testing.assert_allclose(together[trusted], each[trusted], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("data", ["normal", "grid", "far away", "with one far away"])
+def test_cases_that_are_listed_are_the_nearest(data, dtype):
+    """The products of cases that are far from their mean say little of distances, which are then compared themselves.
+    A grid has ties at the ends of lists.
+    """
+    random = np.random.default_rng(10)
+    x = random.normal(size=(500, 30))
+    if data == "grid":
+        x = np.round(x)
+    if data == "far away":
+        x = x / 1024 + np.where(np.arange(500) < 250, -1, 1)[:, None] * 4096
+    if data == "with one far away":
+        x[7] = 1e9
+    x, unit = x.astype(dtype), 2.0**13
+    far, case, beyond = (
+        np.asarray(a) for a in jax.jit(lambda x: neighbours._nearest(x, jnp.asarray(unit, x.dtype), 20))(x)
+    )
+    own = np.arange(500)[:, None]
+    true = np.sum(np.square((x[:, None] - x[None]).astype(float) / unit), axis=2)
+    rounding = 32 * np.finfo(dtype).eps  # of a sum of 30 squares
+    # A distance that reaches the end of what is known is cut there.
+    np.testing.assert_allclose(far, np.minimum(true[own, case], beyond[:, None]), rtol=rounding)
+    assert (np.diff(far, axis=1) >= 0).all()
+    assert all(len(set(row)) == 20 for row in case.tolist())
+    others = np.ones_like(true, bool)
+    others[own, case] = False
+    assert (np.where(others, true, np.inf).min(axis=1) >= beyond * (1 - rounding)).all()
+    assert (beyond >= 0.95 * np.sort(true, axis=1)[:, 19]).all()
 
 
 def test_rows_whose_neighbours_are_not_all_listed_are_not_trusted():
@@ -235,11 +272,12 @@ def test_normalised_neighbours_are_those_of_scikit_learn():
 @pytest.mark.parametrize(
     "learner", [learn.Neighbours(5), learn.Normalised(learn.Neighbours(5))], ids=["plain", "scaled"]
 )
-def test_assessed_rows_are_the_same_with_and_without_a_shared_list(learner, monkeypatch):
-    """Rows of 6 and of 90 cases out of 100: the first are not trusted, and fitted by themselves."""
+@pytest.mark.parametrize("least", [60, 80])
+def test_assessed_rows_are_the_same_with_and_without_a_shared_list(learner, least, monkeypatch):
+    """Rows of 60 cases out of 100 and more, and of 80 and more, whose lists are shorter."""
     random = np.random.default_rng(7)
     data = Data(random.normal(size=(100, 2)), random.normal(size=(100, 1)), ("a", "b"))
-    train = np.stack([random.permutation(100) < size for size in (90, 90, 60, 90, 70)]).astype(np.uint8)
+    train = np.stack([random.permutation(100) < size for size in (90, 90, least, 90, 85)]).astype(np.uint8)
     plan = resample.from_weights(train, 1 - train)
     shared = assess(jax.random.key(0), learner, data, plan, keep="predictions")
     monkeypatch.setattr(learn.Neighbours, "worth_sharing", (9, 0.0))

@@ -64,12 +64,14 @@ class Way(NamedTuple):
       used: cases that are gathered for each row; None trains on all cases with masks.
       left_out: most cases of weight 0 in a row, where `fit_rows` is to know it.
       rows: about how many rows are trained together, a power of two up to 64; 1 where the learner does not ask.
+      share: the least share of the cases that a row trains on.
     """
 
     together: bool
     used: int | None
     left_out: int | None
     rows: int = 1
+    share: float = 0.0
 
 
 def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
@@ -89,6 +91,7 @@ def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
         # Each number of cases left out compiles anew, so a learner gets to know it only where it can gain.
         data.n - fewest if few_left_out else None,
         min(_MOST_ROWS, 1 << (plan.resamples.bit_length() - 1)) if together and learner.prepares_rows else 1,
+        fewest / data.n,
     )
 
 
@@ -104,7 +107,7 @@ def job_of(
     """What a chunk computes; `new` cases, M, are predicted beside those of the data."""
     wide = learner.precise and devices[0].platform != "tpu"  # a TPU computes in double precision by many single steps
     job = Job(
-        learner=learner,
+        learner=learner.for_rows(chosen.share) if chosen.together else learner,
         loss=loss,
         code=f"{code_digest(learner)} {code_digest(loss)}",
         cases=data.n,

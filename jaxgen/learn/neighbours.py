@@ -26,13 +26,21 @@ _MUCH_SMALLER = 2.0**16
 _FEW_INPUTS = 64
 """Up to this many inputs, distances are summed by operations that XLA makes one pass of."""
 
+_MANY_INPUTS = 24
+"""From this many inputs on, the nearest cases are looked for by a product of matrices."""
+
+_SURE = 64
+"""Distances by products are used where those at the end of a list are so many times as large as their errors can be."""
+
+_LISTS = {0.0: (4.0, 28), 0.75: (2.0, 14), 0.875: (1.5, 10)}
+"""How many cases are listed for each, (a, b) for a k + b: less where rows train on at least this share of all. With
+independent draws of training cases fewer than one in ten million of these lists have less than k of them.
+"""
+
 _AT_A_TIME, _FEWEST_AT_A_TIME = 1 << 17, 16
 """Distances that are compared at a time, so that they stay in the cache of a core, and the fewest cases that they are
 from: a power of two, which fills vector registers.
 """
-
-_TOGETHER = 2
-"""Cases of lists whose targets are added in one pass over the sums."""
 
 _LISTED_AT_A_TIME = 1 << 22
 """Distances from which lists for all rows are made at a time, in an operation that runs on all cores."""
@@ -51,16 +59,16 @@ class NeighboursFit(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """Going through lists: how many of their cases were looked at [], and for each row and case whether it has its k
+    """Going through lists: how many of their cases were looked at [], and for each case and row whether it has its k
     neighbours, the weights of those nearer than the last, the weights of those that are as far away as the last, and
-    the place in the list where these begin; [R, n] each.
+    the place in the list where these begin; [n, R] each.
     """
 
     place: Int[Array, ""]
-    done: Bool[Array, "R n"]
-    inside: Float[Array, "R n"]
-    at_edge: Float[Array, "R n"]
-    edge: Int[Array, "R n"]
+    done: Bool[Array, "n R"]
+    inside: Float[Array, "n R"]
+    at_edge: Float[Array, "n R"]
+    edge: Int[Array, "n R"]
 
 
 class _Asked(NamedTuple):
@@ -118,6 +126,17 @@ class Neighbours(Learner):
         """Two rows, as long as the k nearest cases that a row trains on are among the few nearest of all."""
         return 2, 0.5
 
+    def for_rows(self, share: float) -> "Neighbours":
+        """With shorter lists where rows train on most cases."""
+        enough = max(level for level in _LISTS if level <= share)
+        return self if self.k is None else _Listing(self.k, enough)
+
+    @property
+    def _listed(self) -> int:
+        """How many cases are listed for each."""
+        each, more = _LISTS[getattr(self, "trained", 0.0)]
+        return int(each * (self.k or 1)) + more
+
     def fit_rows(
         self,
         keys: Shaped[Array, " R"],
@@ -132,14 +151,8 @@ class Neighbours(Learner):
         short for it: it has less than k cases of the row, or the distance of the k-th is that of the last in the list.
         Nor is it if its own cases are so much smaller than those that it leaves out that distances vanish.
         """
-        k, rows = int(self.k or 1), len(w)
-        unit, all_cases = _unit(x), jnp.ones_like(x[:, 0])
-
-        def listed(block):
-            return lax.top_k(-_distances(x, all_cases, block, unit).T, min(len(x), 4 * k + 28))
-
-        far, case = _in_blocks(listed, x, _LISTED_AT_A_TIME // len(x))
-        predictions, enough = _means_of_listed(-far, case, y, w, k)
+        k, rows, unit = int(self.k or 1), len(w), _unit(x)
+        predictions, enough = _means_of_listed(_nearest(x, unit, self._listed), y, w, k)
         largest = jnp.max(jnp.abs(x), axis=1)
         sizes = jax.vmap(lambda row: _unit(jnp.where(row > 0, largest, 0)))(w)
         return _without_cases(k, rows, x.dtype), enough & (sizes * _MUCH_SMALLER >= unit), predictions
@@ -174,12 +187,8 @@ class Neighbours(Learner):
         largest = jnp.where(largest > 0, largest, 1)
         factors = jnp.where(alike, 1, jnp.square(largest[None] / scales))
         x = x / largest[None]
-        unit, all_cases, weights = _unit(x), jnp.ones_like(x[:, 0]), w.T
+        unit, weights = _unit(x), w.T
         rounded = 1 - 4 * x.shape[1] * float(jnp.finfo(x.dtype).eps)
-
-        def listed(block: Float[Array, "b D"]) -> tuple[Float[Array, "b M"], Int[Array, "b M"]]:
-            far, case = lax.top_k(-_distances(x, all_cases, block, unit).T, min(n, 4 * k + 28))
-            return -far, case
 
         def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b K R"], Float[Array, "b R"]]:
             """Of cases with lists of neighbours: mean targets, and how far away the k-th is, infinite for none."""
@@ -194,10 +203,10 @@ class Neighbours(Learner):
             sums = jnp.einsum("bmr,bmk->bkr", counted, y[case], precision="highest")
             return sums / k, jnp.where(jnp.sum(weight, axis=1) >= k, edge, jnp.inf)
 
-        far, case = _in_blocks(listed, x, _LISTED_AT_A_TIME // n)
+        _, case, beyond = _nearest(x, unit, self._listed)
         length = case.shape[1]
         predictions, edges = _in_blocks(means, (x, case), _AT_A_TIME // (length * rows))
-        last = jnp.where(length < n, rounded * far[:, -1:], jnp.finfo(x.dtype).max)
+        last = jnp.minimum(rounded * beyond[:, None], jnp.finfo(x.dtype).max)
         if length < n:
             # The cases whose lists are most likely too short, as many as a list has: all cases are looked at for them.
             worst = lax.top_k(jnp.max(edges / last, axis=1), length)[1]
@@ -232,6 +241,16 @@ class Neighbours(Learner):
                 f"expected at least {least} training cases for {self}, got {fewest} in {plan.scheme}; "
                 "train on more cases"
             )
+
+
+@dataclass(frozen=True, repr=False)
+class _Listing(Neighbours):
+    """The same where rows train on at least this share of the cases; the higher it is, the shorter lists are."""
+
+    trained: float = 0.0
+
+    def __repr__(self) -> str:
+        return repr(Neighbours(self.k))
 
 
 def _without_cases(k: int, rows: int, dtype: Any) -> NeighboursFit:
@@ -276,16 +295,62 @@ def _counted(
     return inside + at_edge * (left / jnp.sum(at_edge, axis=axis, keepdims=True))
 
 
+def _nearest(
+    x: Float[Array, "n D"], unit: Float[Array, ""], length: int
+) -> tuple[Float[Array, "n M"], Int[Array, "n M"], Float[Array, " n"]]:
+    """Of each case the nearest of all: how far away they are, the nearest first, and which they are; and a distance
+    that no case that is not listed comes below, [n], infinite where all are listed. Distances are squared, in a unit.
+
+    Of many inputs the nearest are found by |a|^2 + |b|^2 - 2 ab, since all ab are one product of matrices. Errors of
+    these are within what rounding of numbers as large as |a|^2 + |b|^2 can bring, and distances of those listed are
+    taken anew. The last of a list is found as its least: a slice of it would make XLA sort all cases.
+    """
+    n, inputs = x.shape
+    length, most = min(n, length), _LISTED_AT_A_TIME // n
+    all_cases = jnp.ones_like(x[:, 0])
+    end = jnp.inf if length == n else 0
+
+    def nearest(block: Float[Array, "b D"]) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
+        near, case = lax.top_k(-_distances(x, all_cases, block, unit).T, length)
+        return -near, case, end - jnp.min(near, axis=1)
+
+    if inputs < _MANY_INPUTS or length == n:
+        return _in_blocks(nearest, x, most)
+    centred = x / unit
+    centred = centred - jnp.mean(centred, axis=0)[None]
+    squares = jnp.sum(jnp.square(centred), axis=1)
+    errors = 4 * (inputs + 8) * float(jnp.finfo(x.dtype).eps) * (squares + jnp.max(squares))
+
+    def nearest_by_products(
+        block: tuple[Array, Array, Array, Array],
+    ) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
+        cases, from_mean, square, error = block
+        products = jnp.matmul(from_mean, centred.T, precision="highest")
+        near, case = lax.top_k(2 * products - square[:, None] - squares[None], length)
+        apart = jnp.sum(jnp.square((x[case] - cases[:, None]) / unit), axis=2)
+        again, place = lax.top_k(-apart, length)
+        return -again, jnp.take_along_axis(case, place, axis=1), -jnp.min(near, axis=1) - error
+
+    found = _in_blocks(nearest_by_products, (x, centred, squares, errors), most)
+    sure = jnp.all(found[2] >= _SURE * errors)
+    far, case, beyond = lax.cond(sure, lambda: found, lambda: _in_blocks(nearest, x, most))
+    return jnp.minimum(far, beyond[:, None]), case, beyond
+
+
 def _means_of_listed(
-    far: Float[Array, "n M"], case: Int[Array, "n M"], y: Float[Array, "n K"], w: Float[Array, "R n"], k: int
+    lists: tuple[Float[Array, "n M"], Int[Array, "n M"], Float[Array, " n"]],
+    y: Float[Array, "n K"],
+    w: Float[Array, "R n"],
+    k: int,
 ) -> tuple[Float[Array, "R n K"], Bool[Array, " R"]]:
     """Mean targets of the k nearest cases that each row trains on, and whether the lists show all of them; lists of M
     cases for each of n are in the order of their distances.
 
     The lists are gone through from their nearest cases on, for all rows at once, until every case has its k. Then it is
-    known how much each of them counts, and targets are added up.
+    known how much each of them counts, and targets are added up. Rows are the last axis, so that the weights of a case
+    are neighbours in memory.
     """
-    far, case = far.T, case.T
+    (far, case), w = (a.T for a in lists[:2]), w.T
     length, cases = far.shape
     new = jnp.concatenate([jnp.ones_like(far[:1], bool), far[1:] > far[:-1]])
     nothing = jnp.zeros_like(w)
@@ -295,37 +360,37 @@ def _means_of_listed(
 
     def next_case(state: _Listed) -> _Listed:
         """The next case of every list joins those that are as far away, which those nearer take in before."""
-        m = state.place
-        done = state.done | (new[m][None] & (state.inside + state.at_edge >= k))
-        closed = new[m][None] & ~done
+        m, begins = state.place, new[state.place][:, None]
+        done = state.done | (begins & (state.inside + state.at_edge >= k))
+        closed = begins & ~done
         return _Listed(
             m + 1,
             done,
             state.inside + jnp.where(closed, state.at_edge, 0),
-            jnp.where(closed, 0, state.at_edge) + jnp.where(done, 0, w[:, case[m]]),
+            jnp.where(closed, 0, state.at_edge) + jnp.where(done, 0, w[case[m]]),
             jnp.where(closed, m, state.edge),
         )
 
     begin = _Listed(jnp.int32(0), nothing > 0, nothing, nothing, jnp.zeros(w.shape, jnp.int32))
     end = lax.while_loop(unfinished, next_case, begin)
     share = (k - end.inside) / end.at_edge
-    # Where the cases begin that are as far away as the one in a place; places beyond the lists are beyond every edge.
+    # Where the cases begin that are as far away as the one in a place.
     first = lax.cummax(jnp.where(new, jnp.arange(length, dtype=jnp.int32)[:, None], 0), axis=0)
-    beyond = ((0, -length % _TOGETHER), (0, 0))
-    case, first = jnp.pad(case, beyond), jnp.pad(first, beyond, constant_values=length)
 
-    def add(state: tuple[Int[Array, ""], Float[Array, "K R n"]]) -> tuple[Int[Array, ""], Float[Array, "K R n"]]:
-        place, sums = state
-        for m in range(_TOGETHER):
-            number, before = case[place + m], first[place + m][None]
-            counted = jnp.where(before < end.edge, 1, jnp.where(before == end.edge, share, 0)) * w[:, number]
-            sums = sums + counted[None] * y[number].T[:, None]
-        return place + _TOGETHER, sums
+    def in_place(place: Int[Array, ""] | int) -> tuple[Float[Array, "n R"], Float[Array, "n K"]]:
+        """How much the cases count that are in a place of the lists, and their targets."""
+        number, before = case[place], first[place][:, None]
+        return jnp.where(before < end.edge, 1, jnp.where(before == end.edge, share, 0)) * w[number], y[number]
 
-    start = jnp.int32(0), jnp.zeros((y.shape[1], *w.shape), w.dtype)
-    _, sums = lax.while_loop(lambda state: state[0] < end.place, add, start)
+    def add(place: Int[Array, ""], state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        """One place joins the sums, and the next is looked up, so that this is not done for every target anew."""
+        counted, targets, sums = state
+        return *in_place(place + 1), sums + counted[:, None] * targets[..., None]
+
+    start = *in_place(0), jnp.zeros((cases, y.shape[1], w.shape[1]), w.dtype)
+    *_, sums = lax.fori_loop(0, end.place, add, start)
     enough = end.done | ((length == cases) & (end.inside + end.at_edge >= k))
-    return jnp.moveaxis(sums / k, 0, 2), jnp.all(enough, axis=1)
+    return jnp.moveaxis(sums / k, 2, 0), jnp.all(enough, axis=0)
 
 
 def _unit(x: Float[Array, "n *D"]) -> Float[Array, ""]:

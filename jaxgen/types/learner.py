@@ -158,6 +158,12 @@ class Learner(Value):
         """The learner as it is to be used on these data (`Data`, x [*Q, N, D]); usually itself."""
         return self
 
+    def for_rows(self, share: float) -> "Learner":
+        """The learner as it is to train rows together that each have at least this share of the cases; usually itself.
+        It gives the same fits, but for rounding.
+        """
+        return self
+
     def check(self, data: Any, plan: Any) -> None:
         """ValueError for data [*Q, N, D] or a plan [*Q, R, N] that it cannot learn from, before anything runs."""
 

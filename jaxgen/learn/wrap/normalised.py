@@ -82,6 +82,10 @@ class Normalised(Changing):
         unchanged = self.targets == "by task" and data.task == "classification" and not inside.classifies
         return replace(self, base=inside, targets="unchanged" if unchanged else self.targets)
 
+    def for_rows(self, share: float) -> "Normalised":
+        """With the learner inside as it is for such rows."""
+        return replace(self, base=self.inside.for_rows(share))
+
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Standard:
         """The learner inside, trained on the cases [n, D], [n, K] in normalised units."""
         units = self._units(x, y, w)
