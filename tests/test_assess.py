@@ -393,6 +393,40 @@ def test_rows_that_share_much_work_are_trained_many_at_a_time(monkeypatch):
     assert program.facts(one).shared < needs.shared / 10
 
 
+@pytest.mark.parametrize(
+    ("n", "d", "fraction", "told"),
+    [
+        (24, 3, 1 / 24, 1),
+        (24, 3, 0.25, None),
+        (300, 40, 10 / 300, 10),
+        (300, 40, 11 / 300, 20),
+        (300, 40, 20 / 300, 20),
+        (300, 40, 0.48, 150),
+        (300, 40, 0.6, None),
+    ],
+)
+def test_a_learner_of_rows_is_told_how_many_cases_they_leave_out(n, d, fraction, told):
+    """Exactly up to a quarter of the inputs; of many inputs in steps of a 32nd of the cases, up to half of them."""
+
+    @dataclass(frozen=True)
+    class Told(Average):
+        def fit_rows(self, keys, x, y, w, left_out):
+            return {"told": jnp.full(len(w), -1 if left_out is None else left_out)}, jnp.ones(len(w), bool)
+
+        def predict(self, params, x):
+            return jnp.zeros_like(x[:, :1])
+
+        def diagnose(self, params):
+            return params
+
+    plan = resample.leave_out(KEY, n, fraction, 20)
+    data = Data(np.ones((n, d)), np.zeros((n, 1)), tuple(f"x{j}" for j in range(d)))
+    found = assess(KEY, Told(), data, plan).info["told"]
+    np.testing.assert_array_equal(found, -1 if told is None else told)
+    uncounted = type("Uncounted", (Told,), {"counts_left_out": False})()
+    np.testing.assert_array_equal(assess(KEY, uncounted, data, plan).info["told"], -1)
+
+
 @dataclass(frozen=True)
 class Preparing(Average):
     """Fits rows together, about means that it was prepared with; tells the mean weights that these were made with."""

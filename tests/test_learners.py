@@ -331,13 +331,16 @@ MANY = np.random.default_rng(1).normal(size=(170, 70))
     [
         (resample.k_fold(jax.random.key(0), 170, folds=10), "_downdated"),
         (resample.k_fold(jax.random.key(0), 170, folds=11, repeats=10), "_downdated"),
-        (resample.leave_out(jax.random.key(0), 170, 0.2, 9), "_eliminated"),
+        (resample.leave_out(jax.random.key(0), 170, 0.2, 9), "_downdated"),
+        (resample.leave_out(jax.random.key(0), 170, 0.45, 9), "_eliminated"),
+        (resample.leave_out(jax.random.key(0), 170, 0.55, 9), "_eliminated"),
     ],
-    ids=["17 left out", "15 or 16 left out of many rows", "34 left out"],
+    ids=["17 left out", "15 or 16 left out of many rows", "34 left out", "77 left out", "94 left out"],
 )
 def test_many_inputs_and_many_left_out(plan, way, dtype, monkeypatch):
     """Down-dating by 17 cases and elimination of 71 unknowns, both too many to unroll, against NumPy's least squares;
-    and each only where it is the faster one. Many rows share the hat matrix of all cases, few do not.
+    and each only where it is the faster one. Many rows share the hat matrix of all cases, few do not. Products of 77
+    cases left out are taken from those of all, those of 76 that train are not.
     """
     other = {"_downdated": "_eliminated", "_eliminated": "_downdated"}[way]
     monkeypatch.setattr(linear, other, None)

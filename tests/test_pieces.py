@@ -139,9 +139,9 @@ def test_chunks_of_a_run_share_what_is_made_once(monkeypatch):
     are those of a single chunk, which shares nothing.
     """
     random, threads = np.random.default_rng(0), []
-    x = random.normal(size=(600, 30))
-    data = Data(x, x[:, :1] + random.normal(size=(600, 1)), tuple(f"x{i}" for i in range(30)))
-    plan, begun = resample.k_fold(jax.random.key(0), 600, 10, 5), Chain.begun
+    x = random.normal(size=(1200, 30))
+    data = Data(x, x[:, :1] + random.normal(size=(1200, 1)), tuple(f"x{i}" for i in range(30)))
+    plan, begun = resample.k_fold(jax.random.key(0), 1200, 10, 5), Chain.begun
 
     def begun_in(self, *arguments):
         threads.append(threading.current_thread().name)

@@ -27,8 +27,11 @@ _GATHER_SHARE = 0.75
 """Rows that use at most this share of the cases train on a gathered copy of them, others on all cases with masks."""
 
 _LARGE = 1 << 17
-"""Inputs of all cases, in numbers, from which on two rows are worth sharing work, and a learner is told how many cases
-a row leaves out.
+"""Inputs of all cases, in numbers, from which on two rows are worth sharing work."""
+
+_INPUTS_TAKEN_AWAY, _NUMBERS_LEFT_OUT = 32, 32
+"""From this many inputs on, or of large data, a learner is told how many cases a row leaves out, in so many steps of
+all cases.
 """
 
 _FEWEST_SHARED, _MOST_SHARED, _SHARED_BYTES = 8, 32, 1 << 26
@@ -82,17 +85,26 @@ def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
     together = learner.shares_rows and fewest >= least_share * data.n
     together = together and plan.resamples >= (min(2, least_rows) if large else least_rows)
     together = together and not about(loss).distribution
-    # What a learner of rows knows of them all is quickly taken away for a few; of large data for up to half of them.
-    gain = data.n // 2 if large else max(1, data.d // 4)
-    few_left_out = together and not plan.repeats_cases and data.n - fewest <= gain
+    counts = together and learner.counts_left_out and not plan.repeats_cases
     return Way(
         together,
         most if not together and most <= _GATHER_SHARE * data.n else None,
-        # Each number of cases left out compiles anew, so a learner gets to know it only where it can gain.
-        data.n - fewest if few_left_out else None,
+        _left_out(data, data.n - fewest) if counts else None,
         min(_MOST_ROWS, 1 << (plan.resamples.bit_length() - 1)) if together and learner.prepares_rows else 1,
         fewest / data.n,
     )
+
+
+def _left_out(data: Data, most: int) -> int | None:
+    """What a learner of rows is told of how many cases each leaves out, which are at most so many: what it knows of
+    all cases is then quickly taken away for those. Each number compiles anew, so they are few, but where solutions are
+    quicker that way too; None where products of so few inputs gain nothing.
+    """
+    if most <= max(1, data.d // 4):
+        return most
+    rounded = most + -most % math.ceil(data.n / _NUMBERS_LEFT_OUT)
+    gains = data.d >= _INPUTS_TAKEN_AWAY or data.n * data.d >= _LARGE
+    return rounded if gains and rounded <= data.n // 2 else None
 
 
 def job_of(

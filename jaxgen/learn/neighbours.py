@@ -102,6 +102,7 @@ class Neighbours(Learner):
     predicts: ClassVar[str] = "means"
     freedom: ClassVar[Freedom] = Freedom(x_shift=True, y_shift=True)
     """Not the units: all inputs share one distance, and `diagnose` tells an error in the squared unit of y."""
+    counts_left_out: ClassVar[bool] = False
 
     @property
     def precise(self) -> bool:

@@ -131,6 +131,11 @@ class Learner(Value):
         return False
 
     @property
+    def counts_left_out(self) -> bool:
+        """Whether `fit_rows` reads `left_out`, of which each number compiles anew."""
+        return True
+
+    @property
     def worth_sharing(self) -> tuple[int, float]:
         """The fewest rows, and the least share of the cases that each trains on, for which `fit_rows` is quicker; of
         large data two rows are enough.
@@ -241,8 +246,8 @@ class Learner(Value):
           keys: one a row, [R].
           x, y: cases, [n, D] and [n, K].
           w: weights, [R, n].
-          left_out: the largest number of cases of weight 0 in a row, if all weights are 0 or 1 and that number is
-            small (at most D / 4 or 1), else None.
+          left_out: no row has more cases of weight 0 than these, if all weights are 0 or 1 and that is worth knowing
+            (up to half of the cases), else None.
         Returns:
           Parameters, every array with a leading axis [R], and which rows to trust, [R]; `fit` repeats the others. If
           the work that rows share is that of predicting, also the predictions of these cases, [R, n, K]; only `failure`
@@ -439,6 +444,11 @@ class Foreign(Learner):
         """As it says, if it does with a whole number."""
         said = getattr(self.own, "rounds", None)
         return said if type(said) is int and said > 0 else None
+
+    @property
+    def counts_left_out(self) -> bool:
+        """As it says, if it does."""
+        return bool(getattr(self.own, "counts_left_out", True))
 
     @property
     def worth_sharing(self) -> tuple[int, float]:

@@ -72,6 +72,11 @@ class Normalised(Changing):
         return self.inside.prepares_rows
 
     @property
+    def counts_left_out(self) -> bool:
+        """As the learner inside."""
+        return self.inside.counts_left_out
+
+    @property
     def worth_sharing(self) -> tuple[int, float]:
         """As of the learner inside."""
         return self.inside.worth_sharing
