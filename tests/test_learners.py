@@ -329,9 +329,9 @@ MANY = np.random.default_rng(1).normal(size=(170, 70))
 @pytest.mark.parametrize(
     ("plan", "way"),
     [
-        (resample.k_fold(jax.random.key(0), 170, folds=10), "_downdated"),
-        (resample.k_fold(jax.random.key(0), 170, folds=11, repeats=10), "_downdated"),
-        (resample.leave_out(jax.random.key(0), 170, 0.2, 9), "_downdated"),
+        (resample.k_fold(jax.random.key(0), 170, folds=10), "downdated"),
+        (resample.k_fold(jax.random.key(0), 170, folds=11, repeats=10), "downdated"),
+        (resample.leave_out(jax.random.key(0), 170, 0.2, 9), "downdated"),
         (resample.leave_out(jax.random.key(0), 170, 0.45, 9), "_eliminated"),
         (resample.leave_out(jax.random.key(0), 170, 0.55, 9), "_eliminated"),
     ],
@@ -342,7 +342,7 @@ def test_many_inputs_and_many_left_out(plan, way, dtype, monkeypatch):
     and each only where it is the faster one. Many rows share the hat matrix of all cases, few do not. Products of 77
     cases left out are taken from those of all, those of 76 that train are not.
     """
-    other = {"_downdated": "_eliminated", "_eliminated": "_downdated"}[way]
+    other = {"downdated": "_eliminated", "_eliminated": "downdated"}[way]
     monkeypatch.setattr(linear, other, None)
     program.forget()
     y = MANY[:, :1] + np.random.default_rng(2).normal(size=(170, 1))

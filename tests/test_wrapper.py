@@ -29,7 +29,9 @@ from jaxgen.learn import (
     Ridge,
     Scaled,
 )
+from jaxgen.learn.gradients import gradients_solver
 from jaxgen.learn.network import iterative, nets
+from jaxgen.learn.products import Products
 from jaxgen.learn.scale import binary_unit
 from jaxgen.learn.wrap import wrapper
 from jaxgen.types import Freedom, as_learner
@@ -407,6 +409,7 @@ def test_many_ridges_by_conjugate_gradients_are_those_by_bases(n):
     w[1, :7] = w[2, 5] = 0
     w[3:] = random.integers(0, 3, (2, n))
     rows = jit(lambda learner, *rest: learner.fit_rows(jax.random.split(KEY, 5), *rest, None))
+    few = jit(lambda learner, *rest: learner.fit_rows(jax.random.split(KEY, 3), *rest, 9))
     each = jit(lambda learner, x, y, w: jax.vmap(lambda row: learner.fit(KEY, x, y, row))(w))
     with jax.enable_x64(True):
         for ridge in (0.5, 30.0):
@@ -416,8 +419,37 @@ def test_many_ridges_by_conjugate_gradients_are_those_by_bases(n):
             want = each(learner, x, y, w)
             np.testing.assert_allclose(together.base.weights, want.base.weights, rtol=1e-7, atol=1e-9)
             np.testing.assert_allclose(together.base.intercept, want.base.intercept, rtol=1e-7, atol=1e-9)
+            told, trusted = few(learner, x, y, w[:3])
+            assert trusted.all()
+            np.testing.assert_allclose(told.base.weights, want.base.weights[:3], rtol=1e-7, atol=1e-9)
         _, trusted = rows(Normalised(LeastSquares(ridge=1e-14), how="standard"), x, y, w)
     assert n > 80 or not trusted.any()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_rows_that_differ_by_the_cases_they_leave_out_are_solved_in_a_round(intercept):
+    """In units that rows share, what takes out these cases is the inverse of each row's matrix, against NumPy; the
+    inverse for their mean weights is not. Rounding of double precision, times a condition of some hundred.
+    """
+    random = np.random.default_rng(11)
+    x, y, w = random.normal(size=(60, 40)) + 1, random.normal(size=(60, 2)), np.ones((4, 60))
+    for row in range(4):
+        w[row, 7 * row : 8 * row + 2] = 0  # 2 to 5 cases, told as 6
+    right, found = random.normal(size=(40, 2, 4)), {}
+    with jax.enable_x64(True):
+        rows, scale, ridge = (
+            Products.of(*map(jnp.asarray, (x, y, w)), intercept),
+            np.ones((4, 40)),
+            np.full((4, 40), 2.0),
+        )
+        for left_out in (None, 6):
+            solve = gradients_solver(rows, jnp.asarray(scale), jnp.asarray(ridge), left_out)
+            found[left_out] = np.asarray(solve(jnp.asarray(right), jnp.asarray(0.5)))
+    for row in range(4):
+        cases = x[w[row] > 0] - (x[w[row] > 0].mean(0) if intercept else 0)
+        want = np.linalg.solve(cases.T @ cases + 2 * np.eye(40), right[:, :, row])
+        np.testing.assert_allclose(found[6][:, :, row], want, rtol=1e-9, atol=1e-12)
+        assert np.abs(found[None][:, :, row] - want).max() > 1e-3 * np.abs(want).max()
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,13 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.bases import back_substitute, inverse_root_if_easy, orthonormal
 from jaxgen.learn.batched import in_any_row
+from jaxgen.learn.eliminate import UNROLL, Solve, downdated, eliminated
 from jaxgen.learn.gradients import gradients_solver
-from jaxgen.learn.products import Products, left_out_cases, of_left_out
+from jaxgen.learn.products import Products, of_left_out
 from jaxgen.learn.scale import binary_unit
 from jaxgen.learn.shrinkage import Centred, Shrinkage
 from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Plan, RowUnits
 from jaxgen.types.numbers import require_flag, require_number
-
-_UNROLL = 16
-"""Up to this many unknowns, systems are eliminated by unrolled code with the rows on the last axis."""
-
 
 _MUCH = 1 << 17
 """From so many numbers on, a basis is made by products of large matrices."""
@@ -31,6 +28,10 @@ matrix of a row: some forty rounds of 4 n D operations are then less than m D^2 
 LAPACK's, each of which takes as long as twenty of the others.
 """
 
+_PAYS = 4
+"""Conjugate gradients take cases that rows leave out off their preconditioner where they are so many times fewer than
+inputs: each row then has a system of them to itself.
+"""
 
 _FIRST, _SECOND, _MOST = 0.62, 0.25, 4
 """Powers of a rounding to which conjugate gradients solve, and correct what they left; and the most rounds of both.
@@ -230,14 +231,15 @@ class LeastSquares(Learner):
         scale, ridge = units.x_scale, jnp.asarray(self.ridge, products.x.dtype) / jnp.square(shrunk)
         eps = float(jnp.finfo(ridge.dtype).eps)
         (n, d), rows = products.x.shape, len(scale)
+        few = left_out if _leaves_out_few(left_out, d // _PAYS) else None
         if _GRADIENTS * n < (n if left_out is None else left_out) * d + _FACTOR * d * d:
-            solve, most = gradients_solver(products, scale, ridge), _MOST
+            solve, most = gradients_solver(products, scale, ridge, few), _MOST
         else:
             gram, _ = products.gram(left_out)
             inside = gram / scale[:, :, None] / scale[:, None]
             matrices = inside + ridge[:, :, None] * jnp.eye(d, dtype=ridge.dtype)[None]
-            eliminated = _solver(jnp.moveaxis(matrices, 0, -1))
-            solve, most = (lambda b, _: eliminated(b)), 2
+            by_elimination = eliminated(jnp.moveaxis(matrices, 0, -1))
+            solve, most = (lambda b, _: by_elimination(b)), 2
 
         def exact(state: _Refined) -> Bool[Array, " R"]:
             size, moved = (jnp.sum(jnp.square(v), axis=(0, 1)) for v in (state.solution, state.correction))
@@ -339,9 +341,6 @@ class Mean(Learner):
         )
 
 
-Solve = Callable[[Float[Array, "p K R"]], Float[Array, "p K R"]]
-
-
 @dataclass(frozen=True)
 class _Shared:
     """A basis of the cases, and of the rows of the ridge, that all rows share.
@@ -377,7 +376,7 @@ class _Shared:
         """Solver of (basis' W basis) z = b for all rows of w, in which the rows of the ridge have weight 1."""
         if not _leaves_out_few(left_out, self.columns.shape[1]):
             return _eliminated(self, w, n, left_out)
-        return _downdated(self.columns[:n] if self.inner is None else self.columns[:n] @ self.inner, w, left_out)
+        return downdated(self.columns[:n] if self.inner is None else self.columns[:n] @ self.inner, w, left_out)
 
 
 def _leaves_out_few(left_out: int | None, unknowns: int) -> bool:
@@ -433,78 +432,14 @@ def _eliminated(basis: _Shared, w: Float[Array, "R n"], n: int, left_out: int | 
     p, constant = cases.shape[1], penalty.T @ penalty
     if left_out is not None:
         grams = (basis.columns.T @ basis.columns)[None] - of_left_out(cases, w, left_out)
-    elif p <= _UNROLL:
+    elif p <= UNROLL:
         products = (cases[:, :, None] * cases[:, None, :]).reshape(n, p * p)
         last = (products.T @ w.T).reshape(p, p, len(w)) + constant[:, :, None]
         if basis.inner is None:
-            return _solver(last)
+            return eliminated(last)
         grams = jnp.moveaxis(last, -1, 0)
     else:
         grams = jnp.einsum("np,rn,nq->rpq", cases, w, cases) + constant[None]
     if basis.inner is not None:
         grams = jnp.einsum("qp,rqt,tu->rpu", basis.inner, grams, basis.inner)
-    return _solver(jnp.moveaxis(grams, 0, -1))
-
-
-def _downdated(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int) -> Solve:
-    """Solver of (basis' W basis) z = b for rows that leave out a few cases C of all: I + basis_C' (I - H_CC)^-1
-    basis_C, H = basis basis'.
-
-    All rows share the product with the basis, and H where it is no larger than the rows of the basis that they leave
-    out.
-    """
-    left_out = max(1, left_out)
-    where = left_out_cases(w, left_out)
-    shared = len(cases) ** 2 <= where.size * cases.shape[1]
-
-    def of_row(where: Int[Array, " m"]) -> Float[Array, "m m"]:
-        rows = cases.at[where].get(mode="fill", fill_value=0)
-        return rows @ rows.T
-
-    if shared:
-        hat = cases @ cases.T
-        inside = hat.at[where[:, :, None], where[:, None, :]].get(mode="fill", fill_value=0)
-    else:
-        inside = lax.map(of_row, where)
-    inner = _solver(jnp.moveaxis(jnp.eye(left_out, dtype=w.dtype)[None] - inside, 0, -1))
-    row = jnp.arange(len(w))[None]
-
-    def solve(b: Float[Array, "p K R"]) -> Float[Array, "p K R"]:
-        predicted = jnp.einsum("np,pkr->nrk", cases, b)
-        outside = inner(jnp.moveaxis(predicted.at[where.T, row].get(mode="fill", fill_value=0), 2, 1))
-        spread = jnp.zeros_like(predicted).at[where.T, row].set(jnp.moveaxis(outside, 1, 2), mode="drop")
-        return b + jnp.einsum("np,nrk->pkr", cases, spread)
-
-    return solve
-
-
-def _solver(matrices: Float[Array, "m m R"]) -> Solve:
-    """Solver of R symmetric positive definite systems: unrolled elimination with the systems on the last axis, or
-    LAPACK if they are large.
-
-    No pivoting is needed; a matrix that is not positive definite gives non-finite or useless solutions, which
-    the caller's check of the refinement step finds.
-    """
-    m = len(matrices)
-    if m > _UNROLL:
-        factor = jnp.linalg.cholesky(jnp.moveaxis(matrices, -1, 0))
-        return lambda b: jnp.moveaxis(
-            jax.vmap(lambda c, d: jax.scipy.linalg.cho_solve((c, True), d))(factor, jnp.moveaxis(b, -1, 0)), 0, -1
-        )
-    uppers = []
-    for _ in range(m):
-        upper = matrices[0] / matrices[0, 0][None]
-        uppers.append((1 / matrices[0, 0], upper[1:]))
-        matrices = matrices[1:, 1:] - upper[1:, None] * matrices[0, 1:][None]
-
-    def solve(b: Float[Array, "m K R"]) -> Float[Array, "m K R"]:
-        forward = []
-        for inverse, upper in uppers:
-            forward.append(b[0] * inverse[None])
-            b = b[1:] - upper[:, None] * b[0][None]
-        for k in reversed(range(m)):
-            for later in range(k + 1, m):
-                forward[k] = forward[k] - uppers[k][1][later - k - 1][None] * forward[later]
-        return jnp.stack(forward)
-
-    return solve
+    return eliminated(jnp.moveaxis(grams, 0, -1))
