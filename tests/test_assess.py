@@ -6,7 +6,7 @@ import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -431,7 +431,7 @@ def test_a_learner_of_rows_is_told_how_many_cases_they_leave_out(n, d, fraction,
 class Preparing(Average):
     """Fits rows together, about means that it was prepared with; tells the mean weights that these were made with."""
 
-    known: object = None
+    known: Any = None
 
     def prepared(self, x, y, w, rows):
         assert rows == 16

@@ -334,7 +334,9 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, effort: int, chunks
         if len(q) == 1:  # vmap would batch every operation once more, which is slow to trace
             return jax.tree.map(lambda a: a[None], job.one_set(key, x[0], y[0], typical[0], train[0], q[0], r[0]))
         step = jax.vmap(job.one_set, in_axes=(None, whole, whole, whole, 0, 0, 0))
-        return step(key, *(a[0] if job.one_data_set else a for a in (x, y, typical)), train, q, r)
+        if job.one_data_set:
+            x, y, typical = x[0], y[0], typical[0]
+        return step(key, x, y, typical, train, q, r)
 
     first, *others = job.devices
     if others:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from jaxgen.learn.newton import Factor, cholesky
+from jaxgen.learn.systems import Factor, cholesky
 
 _MANY_COLUMNS = 32
 """Beyond so many columns LAPACK makes the basis."""

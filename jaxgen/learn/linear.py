@@ -374,7 +374,7 @@ class _Shared:
 
     def solver(self, w: Float[Array, "R n"], n: int, left_out: int | None) -> Solve:
         """Solver of (basis' W basis) z = b for all rows of w, in which the rows of the ridge have weight 1."""
-        if not _leaves_out_few(left_out, self.columns.shape[1]):
+        if left_out is None or left_out > self.columns.shape[1]:
             return _eliminated(self, w, n, left_out)
         return downdated(self.columns[:n] if self.inner is None else self.columns[:n] @ self.inner, w, left_out)
 

@@ -180,9 +180,14 @@ class Logistic(Learner):
         scale: Float[Array, " D"],
     ) -> "Logistic":
         """The same for rows whose ridge is on weights in units of about this scale, [D]."""
-        given = {part.name: getattr(self, part.name) for part in fields(Logistic)}
+        plain = self._plain
         with jax.default_matmul_precision("highest"):
-            return _Prepared(**given, common=_in_common(Logistic(**given), rows, x, y, w, scale))
+            return _Prepared(**vars(plain), common=_in_common(plain, rows, x, y, w, scale))
+
+    @property
+    def _plain(self) -> "Logistic":
+        """The same without what rows share."""
+        return Logistic(**{part.name: getattr(self, part.name) for part in fields(Logistic)})
 
     def fit_rows(
         self,
@@ -446,9 +451,8 @@ class _Prepared(Logistic):
         self, y: Float[Array, "n K"], w: Float[Array, "R n"], scales: Float[Array, "R D"]
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
         """The fits in units of x of R weightings, each with a ridge on weights times its scales."""
-        plain = Logistic(**{part.name: getattr(self, part.name) for part in fields(Logistic)})
         with jax.default_matmul_precision("highest"):
-            return jax.vmap(lambda w, scale: _of_row(plain, self.common, y, w, scale))(w, scales)
+            return jax.vmap(lambda w, scale: _of_row(self._plain, self.common, y, w, scale))(w, scales)
 
 
 _Orthonormal = Callable[[Float[Array, "p n"]], tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]]

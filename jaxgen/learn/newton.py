@@ -6,7 +6,6 @@ Letters: p coefficients of a class, K classes that are modelled (1 of two, or al
 
 import abc
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 from scipy.linalg import helmert
 
 from jaxgen.learn.batched import in_any_row, over_first
+from jaxgen.learn.systems import cholesky, conjugate_gradients, inverse, solved
 
 NOT_CONVERGED, SEPARABLE = 1, 2
 
@@ -205,7 +205,7 @@ class Problem(Gram, abc.ABC):
             return self.centred(pulled.astype(rest.dtype))
 
         rounds = _MOST_QUICK if quick else gradient.size
-        found = _conjugate_gradients(product, preconditioned, gradient, enough, rounds)
+        found = conjugate_gradients(product, preconditioned, gradient, enough, rounds)
         made = Inverses(inverses if shared is None else before.matrices, found.rounds, cosine)
         return Direction(gradient, -found.solution, found.least / found.largest, found.enough, made)
 
@@ -218,15 +218,15 @@ class Problem(Gram, abc.ABC):
         if self._few_unknowns:
             return Start(start, jnp.zeros((0, p, p), dtype))
         share = 1 / max(2, k)
-        inverse = _inverse(share * (1 - share) * jnp.eye(p, dtype=dtype) + self.penalty.T @ self.penalty)
-        return Start(start, jnp.broadcast_to(inverse, (k, p, p)))
+        of_class = inverse(share * (1 - share) * jnp.eye(p, dtype=dtype) + self.penalty.T @ self.penalty)
+        return Start(start, jnp.broadcast_to(of_class, (k, p, p)))
 
     def inverses_at(self, solution: Float[Array, "K p"]) -> Float[Array, "K p p"]:
         """Inverse Hessians of each class alone, at a solution [K, p]."""
         return self._inverses(self.residuals(solution @ self.cases)[1])
 
     def _inverses(self, known: Float[Array, "K n"]) -> Float[Array, "K p p"]:
-        return jax.vmap(_inverse)(self.weighted(self.by_class(known) * self.w[None]))
+        return jax.vmap(inverse)(self.weighted(self.by_class(known) * self.w[None]))
 
     @property
     def _few_unknowns(self) -> bool:
@@ -295,7 +295,7 @@ class TwoClasses(Problem):
         self, known: Float[Array, "1 n"], gradient: Float[Array, "1 p"]
     ) -> tuple[Float[Array, "1 p"], Float[Array, ""]]:
         """The solution [1, p] of the p equations as they are."""
-        step, pivot = _solved(self.weighted(known * self.w[None])[0], gradient[0])
+        step, pivot = solved(self.weighted(known * self.w[None])[0], gradient[0])
         return step[None], pivot
 
     def centred(self, coefficients: Float[Array, "1 p"]) -> Float[Array, "1 p"]:
@@ -364,7 +364,7 @@ class ManyClasses(Problem):
         blocks = self.summed(curvature.reshape(f * f, -1)).reshape(f, f, p, p)
         blocks = blocks + jnp.eye(f, dtype=blocks.dtype)[:, :, None, None] * (self.penalty.T @ self.penalty)[None, None]
         hessian = jnp.swapaxes(blocks, 1, 2).reshape(f * p, f * p)
-        step, pivot = _solved(hessian, (contrasts.T @ gradient).reshape(f * p))
+        step, pivot = solved(hessian, (contrasts.T @ gradient).reshape(f * p))
         return contrasts @ step.reshape(f, p), pivot
 
     def centred(self, coefficients: Float[Array, "K p"]) -> Float[Array, "K p"]:
@@ -433,14 +433,14 @@ def minimised(
     """
     dtype = problem.cases.dtype
     eps = float(jnp.finfo(dtype).eps)
-    close = eps**0.5 if close is None else close
+    near = eps**0.5 if close is None else close
 
     def step(state: State) -> State:
         found = problem.direction(state.point.solution, state.inverses, quick, shared)
         finite = jnp.all(jnp.isfinite(found.step))
         direction = jnp.where(finite, found.step, 0)
         largest, change = problem.logit(state.point.solution), problem.logit(direction)
-        converged = finite & found.exact & (change <= close * (1 + largest))
+        converged = finite & found.exact & (change <= near * (1 + largest))
         # The last step is taken in full: it changes the objective by less than its rounding.
         rounding = jnp.where(converged, jnp.inf, 4 * len(problem.w) ** 0.5 * eps * jnp.abs(state.point.objective))
         length, point = _halved(
@@ -514,110 +514,3 @@ def _halved(
     # A first trial of twice the full step that counts as rising: so the point of the full step is written out once.
     nowhere = _Trial(jnp.full_like(slope, 2), point._replace(objective=jnp.full_like(slope, jnp.nan)))
     return lax.while_loop(rises, halve, nowhere)
-
-
-class Factor(NamedTuple):
-    """Cholesky's factor of a symmetric positive definite matrix: upper' @ upper [m, m], further columns of the matrix
-    multiplied by the inverse of upper' [m, q], and the smallest pivot relative to the largest diagonal element [].
-    """
-
-    upper: Float[Array, "m m"]
-    solved: Float[Array, "m q"]
-    pivot: Float[Array, ""]
-
-
-def cholesky(matrix: Float[Array, "m m"], columns: Float[Array, "m q"]) -> Factor:
-    """Cholesky's factorisation of a matrix [m, m], written out because LAPACK must run alone (see `assess`).
-
-    A matrix that is not positive definite gives NaN.
-    """
-    m, rows = len(matrix), jnp.concatenate([matrix, columns], axis=1)
-
-    def add(k, state):
-        done, least = state
-        row = rows[k] - done[:, k] @ done
-        return done.at[k].set(row * lax.rsqrt(row[k])), jnp.minimum(least, row[k])
-
-    done, least = lax.fori_loop(0, m, add, (jnp.zeros_like(rows), jnp.asarray(jnp.inf, matrix.dtype)))
-    return Factor(done[:, :m], done[:, m:], least / jnp.max(jnp.diagonal(matrix)))
-
-
-def _solved(matrix: Float[Array, "m m"], b: Float[Array, " m"]) -> tuple[Float[Array, " m"], Float[Array, ""]]:
-    """Solution of a symmetric positive definite system, and its smallest pivot relative to the largest diagonal
-    element.
-    """
-    factor = cholesky(matrix, b[:, None])
-
-    def solve(step, z):
-        k = len(b) - 1 - step
-        return z.at[k].set((factor.solved[k, 0] - factor.upper[k] @ z) / factor.upper[k, k])
-
-    return lax.fori_loop(0, len(b), solve, jnp.zeros_like(b)), factor.pivot
-
-
-class _Gradients(NamedTuple):
-    """Conjugate gradients: the solution so far, what is left of the right-hand side, its product with itself in the
-    preconditioner, the direction, the least and largest curvature along a direction of unit length, the rounds, and
-    whether it is exact enough.
-    """
-
-    solution: Float[Array, "K p"]
-    rest: Float[Array, "K p"]
-    square: Float[Array, ""]
-    direction: Float[Array, "K p"]
-    least: Float[Array, ""]
-    largest: Float[Array, ""]
-    rounds: Int[Array, ""]
-    enough: Bool[Array, ""]
-
-
-def _conjugate_gradients(
-    product: Callable[[Array], Array],
-    preconditioned: Callable[[Array], Array],
-    b: Float[Array, "K p"],
-    tolerance: Float[Array, ""],
-    rounds: int,
-) -> _Gradients:
-    """Solution of a symmetric positive definite system, given by its product, up to a relative residual (Hestenes &
-    Stiefel 1952); a product without curvature ends it, and a number of rounds.
-    """
-    goal = jnp.square(tolerance) * jnp.sum(jnp.square(b))
-
-    def advance(state: _Gradients) -> _Gradients:
-        image = product(state.direction)
-        curvature = jnp.sum(state.direction * image)
-        length = state.square / curvature
-        rest = state.rest - length * image
-        pulled = preconditioned(rest)
-        square = jnp.sum(rest * pulled)
-        unit = curvature / jnp.sum(jnp.square(state.direction))
-        return _Gradients(
-            state.solution + length * state.direction,
-            rest,
-            square,
-            pulled + square / state.square * state.direction,
-            jnp.minimum(state.least, unit),
-            jnp.maximum(state.largest, unit),
-            state.rounds + 1,
-            jnp.sum(jnp.square(rest)) <= goal,
-        )
-
-    def unfinished(state: _Gradients):
-        return ~state.enough & (state.least > 0) & (state.rounds < rounds)
-
-    first = preconditioned(b)
-    square = jnp.sum(b * first)
-    infinite, nothing = jnp.full_like(square, jnp.inf), jnp.zeros_like(square)
-    start = _Gradients(jnp.zeros_like(b), b, square, first, infinite, nothing, jnp.int32(0), ~(square > 0))
-    return lax.while_loop(unfinished, advance, start)
-
-
-def _inverse(matrix: Float[Array, "p p"]) -> Float[Array, "p p"]:
-    """Inverse of a symmetric positive definite matrix, by sweeping each of its rows and columns (Goodnight 1979)."""
-
-    def sweep(k, a):
-        column, pivot = a[:, k], a[k, k]
-        rest = a - column[:, None] * (column / pivot)[None]
-        return rest.at[k].set(column / pivot).at[:, k].set(column / pivot).at[k, k].set(-1 / pivot)
-
-    return -lax.fori_loop(0, len(matrix), sweep, matrix)

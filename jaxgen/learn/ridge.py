@@ -94,7 +94,7 @@ class Ridge(Learner):
         with jax.default_matmul_precision("highest"):
             if x.shape[1] >= len(x):
                 return jax.vmap(self._fit, in_axes=(None, None, 0))(x, y, w), jnp.ones(len(w), bool)
-            if left_out is not None and self._without_some_is_less(*x.shape, max(1, left_out)):
+            if left_out is not None and self._without_some_is_less(len(x), x.shape[1], max(1, left_out)):
                 return _WithoutSome.of(x, y, w, max(1, left_out), self.intercept).chosen(penalties)
             products = Products.of(x, y, w, self.intercept)
             ones, zeros = jnp.ones_like(w[:, :1]), jnp.zeros_like(w[:, :1])

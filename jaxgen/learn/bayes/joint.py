@@ -72,7 +72,8 @@ def logs_of(scales: Scales) -> Logs:
 
 def scales_of(logs: Logs, noise: Float[Array, " K"]) -> Scales:
     """The inverse of `logs_of`, with precisions of the noise, [K]."""
-    return Scales(*jax.tree.map(jnp.exp, tuple(logs)), noise)
+    common, each = jax.tree.map(jnp.exp, tuple(logs))
+    return Scales(common, each, noise)
 
 
 def position_of(state: State, groups: tuple[Group, ...]) -> Position:
@@ -104,7 +105,7 @@ def energy(position: Position, reference: Logs, groups: tuple[Group, ...]) -> Fl
     """
     units, logs = position
     away = jax.tree.map(lambda log, other: (log - other) / _NEAR, logs, reference)
-    total = sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves((units, away))) / 2
+    total: Any = sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves((units, away))) / 2
     for group in groups:
         width, level = group.width, -2 * math.log(group.width.at(group.sources))
         if width.shape is not None:

@@ -466,7 +466,7 @@ class Bayes(Learner):
         numbers = jax.random.uniform(key, (sum(lengths),), dtype, least, 1)
         count = sum(lengths[:4])
         numbers = jnp.concatenate([math.sqrt(2) * lax.erf_inv(numbers[:count]), (numbers[count:] + 1) / 2])
-        parts = tuple(jnp.split(numbers, list(itertools.accumulate(lengths[:-1]))))
+        parts: Any = tuple(jnp.split(numbers, list(itertools.accumulate(lengths[:-1]))))
         return _Random(parts[:4], parts[4:])
 
     def target(self, scales: Scales, cases: Cases, groups: tuple[Group, ...]) -> Target:

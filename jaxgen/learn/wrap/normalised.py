@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -121,7 +121,8 @@ class Normalised(Changing):
         """
         centres, scales = _OF_ROWS[self.how](jnp.concatenate([x, y], axis=1), w)
         units = jax.vmap(lambda centre, scale: self._kept(centre, scale, x.shape[1]))(centres, scales)
-        fits, *rest = self.inside.fit_rows_in_units(keys, x, y, w, RowUnits(*units[1:]), left_out)
+        found: Any = self.inside.fit_rows_in_units(keys, x, y, w, RowUnits(*units[1:]), left_out)
+        fits, *rest = found
         return units._replace(base=fits), *rest
 
     def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:

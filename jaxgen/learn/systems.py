@@ -1,0 +1,115 @@
+"""Symmetric positive definite systems of one training set, written out since LAPACK must run alone (see `assess`)."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+
+class Factor(NamedTuple):
+    """Cholesky's factor of a symmetric positive definite matrix: upper' @ upper [m, m], further columns of the matrix
+    multiplied by the inverse of upper' [m, q], and the smallest pivot relative to the largest diagonal element [].
+    """
+
+    upper: Float[Array, "m m"]
+    solved: Float[Array, "m q"]
+    pivot: Float[Array, ""]
+
+
+def cholesky(matrix: Float[Array, "m m"], columns: Float[Array, "m q"]) -> Factor:
+    """Cholesky's factorisation of a matrix [m, m], written out because LAPACK must run alone (see `assess`).
+
+    A matrix that is not positive definite gives NaN.
+    """
+    m, rows = len(matrix), jnp.concatenate([matrix, columns], axis=1)
+
+    def add(k, state):
+        done, least = state
+        row = rows[k] - done[:, k] @ done
+        return done.at[k].set(row * lax.rsqrt(row[k])), jnp.minimum(least, row[k])
+
+    done, least = lax.fori_loop(0, m, add, (jnp.zeros_like(rows), jnp.asarray(jnp.inf, matrix.dtype)))
+    return Factor(done[:, :m], done[:, m:], least / jnp.max(jnp.diagonal(matrix)))
+
+
+def solved(matrix: Float[Array, "m m"], b: Float[Array, " m"]) -> tuple[Float[Array, " m"], Float[Array, ""]]:
+    """Solution [m] of a symmetric positive definite system [m, m], and its smallest pivot relative to the largest
+    diagonal element, [].
+    """
+    factor = cholesky(matrix, b[:, None])
+
+    def solve(step, z):
+        k = len(b) - 1 - step
+        return z.at[k].set((factor.solved[k, 0] - factor.upper[k] @ z) / factor.upper[k, k])
+
+    return lax.fori_loop(0, len(b), solve, jnp.zeros_like(b)), factor.pivot
+
+
+class Gradients(NamedTuple):
+    """Conjugate gradients: the solution so far, what is left of the right-hand side, its product with itself in the
+    preconditioner, the direction, the least and largest curvature along a direction of unit length, the rounds, and
+    whether it is exact enough.
+    """
+
+    solution: Float[Array, "K p"]
+    rest: Float[Array, "K p"]
+    square: Float[Array, ""]
+    direction: Float[Array, "K p"]
+    least: Float[Array, ""]
+    largest: Float[Array, ""]
+    rounds: Int[Array, ""]
+    enough: Bool[Array, ""]
+
+
+def conjugate_gradients(
+    product: Callable[[Array], Array],
+    preconditioned: Callable[[Array], Array],
+    b: Float[Array, "K p"],
+    tolerance: Float[Array, ""],
+    rounds: int,
+) -> Gradients:
+    """Solution [K, p] of a symmetric positive definite system, given by its product, up to a relative residual (Hestenes &
+    Stiefel 1952); a product without curvature ends it, and a number of rounds.
+    """
+    goal = jnp.square(tolerance) * jnp.sum(jnp.square(b))
+
+    def advance(state: Gradients) -> Gradients:
+        image = product(state.direction)
+        curvature = jnp.sum(state.direction * image)
+        length = state.square / curvature
+        rest = state.rest - length * image
+        pulled = preconditioned(rest)
+        square = jnp.sum(rest * pulled)
+        unit = curvature / jnp.sum(jnp.square(state.direction))
+        return Gradients(
+            state.solution + length * state.direction,
+            rest,
+            square,
+            pulled + square / state.square * state.direction,
+            jnp.minimum(state.least, unit),
+            jnp.maximum(state.largest, unit),
+            state.rounds + 1,
+            jnp.sum(jnp.square(rest)) <= goal,
+        )
+
+    def unfinished(state: Gradients):
+        return ~state.enough & (state.least > 0) & (state.rounds < rounds)
+
+    first = preconditioned(b)
+    square = jnp.sum(b * first)
+    infinite, nothing = jnp.full_like(square, jnp.inf), jnp.zeros_like(square)
+    start = Gradients(jnp.zeros_like(b), b, square, first, infinite, nothing, jnp.int32(0), ~(square > 0))
+    return lax.while_loop(unfinished, advance, start)
+
+
+def inverse(matrix: Float[Array, "p p"]) -> Float[Array, "p p"]:
+    """Inverse of a symmetric positive definite matrix [p, p], by sweeping each of its rows and columns (Goodnight 1979)."""
+
+    def sweep(k, a):
+        column, pivot = a[:, k], a[k, k]
+        rest = a - column[:, None] * (column / pivot)[None]
+        return rest.at[k].set(column / pivot).at[:, k].set(column / pivot).at[k, k].set(-1 / pivot)
+
+    return -lax.fori_loop(0, len(matrix), sweep, matrix)
