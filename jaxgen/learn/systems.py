@@ -70,8 +70,8 @@ def conjugate_gradients(
     tolerance: Float[Array, ""],
     rounds: int,
 ) -> Gradients:
-    """Solution [K, p] of a symmetric positive definite system, given by its product, up to a relative residual (Hestenes &
-    Stiefel 1952); a product without curvature ends it, and a number of rounds.
+    """Solution [K, p] of a symmetric positive definite system, given by its product, up to a relative residual
+    (Hestenes & Stiefel 1952); a product without curvature ends it, and a number of rounds.
     """
     goal = jnp.square(tolerance) * jnp.sum(jnp.square(b))
 
@@ -105,7 +105,9 @@ def conjugate_gradients(
 
 
 def inverse(matrix: Float[Array, "p p"]) -> Float[Array, "p p"]:
-    """Inverse of a symmetric positive definite matrix [p, p], by sweeping each of its rows and columns (Goodnight 1979)."""
+    """Inverse of a symmetric positive definite matrix [p, p], by sweeping each of its rows and columns (Goodnight
+    1979).
+    """
 
     def sweep(k, a):
         column, pivot = a[:, k], a[k, k]
