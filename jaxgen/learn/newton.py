@@ -33,8 +33,11 @@ _ROUNDINGS = 32
 
 _LOOSE, _TIGHT = 0.1, 1e-4
 """Relative residuals of Newton's equations that are good enough far from the minimum and close to it. Steps that end
-below the root of the rounding then leave an error of 1e-4 of that.
+below the root of the rounding then leave an error of 1e-4 of that; a step that is shorter need not be so exact.
 """
+
+_SAFELY = 4
+"""By which a step may be longer than the gradient makes expect, in proportion to the step before."""
 
 _FORCED = 0.9
 """By which the square of the last step's gain is multiplied to have the next residual (Eisenstat & Walker 1996, choice
@@ -169,22 +172,29 @@ class Problem(Gram, abc.ABC):
         return self._cosine(excess, solution, self._gradient(excess, solution))
 
     def direction(
-        self, solution: Float[Array, "K p"], before: "Inverses", quick: bool, shared: Float[Array, "K p p"] | None
+        self,
+        solution: Float[Array, "K p"],
+        before: "Before",
+        most: Float[Array, ""],
+        quick: bool,
+        shared: Float[Array, "K p p"] | None,
     ) -> "Direction":
-        """The gradient [K, p], and Newton's step as exactly as the distance to the minimum deserves; `quick`: by
-        products in single precision. Inverse Hessians that several problems share are never made anew, since one
-        product with them serves all.
+        """The gradient [K, p], and Newton's step as exactly as the distance to the minimum deserves, where a step that
+        changes logits by at most so much is the last; `quick`: by products in single precision. Inverse Hessians that
+        several problems share are never made anew, since one product with them serves all.
         """
         excess, known = self.residuals(solution @ self.cases)
         gradient = self._gradient(excess, solution)
         if self._few_unknowns:
             step, pivot = self.eliminated(known, gradient)
-            return Direction(gradient, -step, pivot, jnp.bool_(True), before)
+            return Direction(gradient, -step, pivot, jnp.bool_(True), jnp.zeros_like(most), before)
         # As small a residual as the square of what the last step left keeps the convergence quadratic, and solves no
         # equations better than they tell of the minimum.
         cosine = self._cosine(excess, solution, gradient)
         enough = jnp.clip(_FORCED * jnp.square(cosine / before.cosine), _TIGHT, _LOOSE)
         enough = jnp.where(cosine > _TIGHT, enough, _TIGHT)
+        expected = jnp.where(before.cosine > 0, _SAFELY * before.change * cosine / before.cosine, jnp.inf)
+        enough = jnp.maximum(enough, jnp.minimum(_TIGHT * most / expected, _LOOSE))
         if shared is None:
             inverses = lax.cond(
                 in_any_row(before.rounds > max(_FEWEST_ROUNDS, len(self.cases) // 4)),
@@ -206,8 +216,8 @@ class Problem(Gram, abc.ABC):
 
         rounds = _MOST_QUICK if quick else gradient.size
         found = conjugate_gradients(product, preconditioned, gradient, enough, rounds)
-        made = Inverses(inverses if shared is None else before.matrices, found.rounds, cosine)
-        return Direction(gradient, -found.solution, found.least / found.largest, found.enough, made)
+        now = Before(inverses if shared is None else before.matrices, found.rounds, cosine, before.change)
+        return Direction(gradient, -found.solution, found.least / found.largest, found.enough, enough, now)
 
     def start_at_zero(self) -> "Start":
         """No coefficients, and inverse Hessians [K, p, p] there, where all cases have the same curvature; of problems
@@ -372,26 +382,30 @@ class ManyClasses(Problem):
         return coefficients - jnp.mean(coefficients, axis=0, keepdims=True)
 
 
-class Inverses(NamedTuple):
-    """Inverse Hessians of each class alone, at this or an earlier solution, which conjugate gradients start from; the
-    rounds that the last of these took, and the relative length of the gradient before.
+class Before(NamedTuple):
+    """What a step should know of those before: inverse Hessians of each class alone, at an earlier solution, which
+    conjugate gradients start from; the rounds that the last of these took; the relative length of the gradient then,
+    and the most by which the step changed a logit.
     """
 
     matrices: Float[Array, "K p p"]
     rounds: Int[Array, ""]
     cosine: Float[Array, ""]
+    change: Float[Array, ""]
 
 
 class Direction(NamedTuple):
     """Newton's step [K, p] with the gradient there, the smallest curvature that was met relative to the largest,
-    whether the step is as exact as it was to be, and what the next step should know.
+    whether the step is as exact as it was to be, the relative residual that this is, and what the next step should
+    know.
     """
 
     gradient: Float[Array, "K p"]
     step: Float[Array, "K p"]
     pivot: Float[Array, ""]
     exact: Bool[Array, ""]
-    inverses: Inverses
+    residual: Float[Array, ""]
+    now: Before
 
 
 class State(NamedTuple):
@@ -403,7 +417,7 @@ class State(NamedTuple):
     iterations: Int[Array, ""]
     trouble: Int[Array, ""]
     done: Bool[Array, ""]
-    inverses: Inverses
+    before: Before
 
 
 class Start(NamedTuple):
@@ -436,11 +450,13 @@ def minimised(
     near = eps**0.5 if close is None else close
 
     def step(state: State) -> State:
-        found = problem.direction(state.point.solution, state.inverses, quick, shared)
+        largest = problem.logit(state.point.solution)
+        most = near * (1 + largest)
+        found = problem.direction(state.point.solution, state.before, most, quick, shared)
         finite = jnp.all(jnp.isfinite(found.step))
         direction = jnp.where(finite, found.step, 0)
-        largest, change = problem.logit(state.point.solution), problem.logit(direction)
-        converged = finite & found.exact & (change <= near * (1 + largest))
+        change = problem.logit(direction)
+        converged = finite & found.exact & (change <= most) & (found.residual * change <= _TIGHT * most)
         # The last step is taken in full: it changes the objective by less than its rounding.
         rounding = jnp.where(converged, jnp.inf, 4 * len(problem.w) ** 0.5 * eps * jnp.abs(state.point.objective))
         length, point = _halved(
@@ -454,12 +470,12 @@ def minimised(
             separated = (point.overlap < -100 * eps * (largest + change)) | ~(found.pivot > _ROUNDINGS * eps)
             trouble = jnp.where(separated | (~converged & (largest > 5) & (change > 0.1)), SEPARABLE, trouble)
             done = done | separated
-        return State(point, state.iterations + 1, trouble.astype(jnp.int32), done, found.inverses)
+        return State(point, state.iterations + 1, trouble.astype(jnp.int32), done, found.now._replace(change=change))
 
-    count, shared = jnp.zeros((), jnp.int32), None
+    count, nothing, shared = jnp.zeros((), jnp.int32), jnp.zeros((), dtype), None
     if start is None:
-        start, zero = problem.start_at_zero(), jnp.zeros((), dtype)
-        point = Point(start.solution, math.log(max(2, problem.shape[0])) * jnp.sum(problem.w), zero)
+        start = problem.start_at_zero()
+        point = Point(start.solution, math.log(max(2, problem.shape[0])) * jnp.sum(problem.w), nothing)
     else:
         point = problem.at(start.solution, may_be_separable)
         if quick:
@@ -468,7 +484,7 @@ def minimised(
     return lax.while_loop(
         lambda state: ~state.done & (state.iterations < steps),
         step,
-        State(point, count, count + NOT_CONVERGED, hopeless, Inverses(start.inverses, count, jnp.zeros((), dtype))),
+        State(point, count, count + NOT_CONVERGED, hopeless, Before(start.inverses, count, nothing, nothing)),
     )
 
 
