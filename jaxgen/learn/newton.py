@@ -6,6 +6,7 @@ Letters: p coefficients of a class, K classes that are modelled (1 of two, or al
 
 import abc
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -442,12 +443,17 @@ def minimised(
     would keep the others waiting. It ends with a step that changes no logit by more than `close`, relative to the
     largest; None asks for the root of a rounding.
 
-    A quick one finds its steps in single precision, in half the time, and ends without a minimum where that does not
-    show all curvature. Its minimum is that of the other: gradients are in the precision of the cases.
+    A quick one finds and measures its steps in single precision, in half the time, and ends without a minimum where
+    that does not show all curvature. Its minimum is that of the other: gradients are in the precision of the cases.
     """
     dtype = problem.cases.dtype
     eps = float(jnp.finfo(dtype).eps)
     near = eps**0.5 if close is None else close
+    judge = problem.single if quick else problem
+    noise = 4 * len(problem.w) ** 0.5 * float(jnp.finfo(judge.w.dtype).eps)
+
+    def at(solution: Float[Array, "K p"]) -> Point:
+        return judge.at(solution.astype(judge.w.dtype), may_be_separable)._replace(solution=solution)
 
     def step(state: State) -> State:
         largest = problem.logit(state.point.solution)
@@ -455,13 +461,11 @@ def minimised(
         found = problem.direction(state.point.solution, state.before, most, quick, shared)
         finite = jnp.all(jnp.isfinite(found.step))
         direction = jnp.where(finite, found.step, 0)
-        change = problem.logit(direction)
+        change = judge.logit(direction.astype(judge.w.dtype)).astype(dtype)
         converged = finite & found.exact & (change <= most) & (found.residual * change <= _TIGHT * most)
         # The last step is taken in full: it changes the objective by less than its rounding.
-        rounding = jnp.where(converged, jnp.inf, 4 * len(problem.w) ** 0.5 * eps * jnp.abs(state.point.objective))
-        length, point = _halved(
-            problem, state.point, direction, jnp.sum(found.gradient * direction), rounding, may_be_separable
-        )
+        rounding = jnp.where(converged, jnp.inf, noise * jnp.abs(state.point.objective))
+        length, point = _halved(at, state.point, direction, jnp.sum(found.gradient * direction), rounding)
         trouble = jnp.where(converged, 0, NOT_CONVERGED)
         done = converged | ~finite | (length == 0) | (quick & ~found.exact)
         if may_be_separable:
@@ -475,9 +479,10 @@ def minimised(
     count, nothing, shared = jnp.zeros((), jnp.int32), jnp.zeros((), dtype), None
     if start is None:
         start = problem.start_at_zero()
-        point = Point(start.solution, math.log(max(2, problem.shape[0])) * jnp.sum(problem.w), nothing)
+        objective = math.log(max(2, problem.shape[0])) * jnp.sum(judge.w)
+        point = Point(start.solution, objective, jnp.zeros_like(objective))
     else:
-        point = problem.at(start.solution, may_be_separable)
+        point = at(start.solution)
         if quick:
             shared = start.inverses
             start = start._replace(inverses=shared[:0])
@@ -508,25 +513,25 @@ class _Trial(NamedTuple):
 
 
 def _halved(
-    problem: Problem,
+    at: Callable[[Array], Point],
     point: Point,
     direction: Float[Array, "K p"],
     slope: Float[Array, ""],
     rounding: Float[Array, ""],
-    may_be_separable: bool,
 ) -> _Trial:
     """The first of 1, 1/2, 1/4, ... by which the objective falls (but for its rounding), and the point there; 0 if
-    none does.
+    none does. What is at a solution [K, p] is a function's to say.
     """
+    expected = 1e-4 * slope.astype(rounding.dtype)
 
     def rises(trial: _Trial):
-        bound = point.objective + 1e-4 * trial.length * slope + rounding
+        bound = point.objective + trial.length.astype(rounding.dtype) * expected + rounding
         return ~(trial.point.objective <= bound) & (trial.length > 0)
 
     def halve(trial: _Trial) -> _Trial:
         length = jnp.where(trial.length > 0.5**_HALVINGS, trial.length / 2, 0)
-        return _Trial(length, problem.at(point.solution + length * direction, may_be_separable))
+        return _Trial(length, at(point.solution + length * direction))
 
     # A first trial of twice the full step that counts as rising: so the point of the full step is written out once.
-    nowhere = _Trial(jnp.full_like(slope, 2), point._replace(objective=jnp.full_like(slope, jnp.nan)))
+    nowhere = _Trial(jnp.full_like(slope, 2), point._replace(objective=jnp.full_like(rounding, jnp.nan)))
     return lax.while_loop(rises, halve, nowhere)
