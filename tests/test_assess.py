@@ -4,7 +4,7 @@ import faulthandler
 import re
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -425,6 +425,40 @@ def test_a_learner_of_rows_is_told_how_many_cases_they_leave_out(n, d, fraction,
     np.testing.assert_array_equal(found, -1 if told is None else told)
     uncounted = type("Uncounted", (Told,), {"counts_left_out": False})()
     np.testing.assert_array_equal(assess(KEY, uncounted, data, plan).info["told"], -1)
+
+
+@pytest.mark.parametrize("derived", [True, False])
+def test_a_learner_of_rows_is_told_what_share_of_the_cases_they_have(derived):
+    """Whether it derives from `Learner` or not; what is no learner is named."""
+
+    class Own:
+        def fit(self, key, x, y, w):
+            return {"share": jnp.full((), -1.0)}
+
+        def fit_rows(self, keys, x, y, w, left_out):
+            return {"share": jnp.full(len(w), self.share)}, jnp.ones(len(w), bool)
+
+        def predict(self, params, x):
+            return jnp.zeros_like(x[:, :1])
+
+        def diagnose(self, params):
+            return params
+
+    @dataclass(frozen=True)
+    class Shared(Own, *([learn.Learner] if derived else [])):
+        share: float = 0.0
+        given: bool = True
+        shares_rows: ClassVar[bool] = True
+
+        def for_rows(self, share):
+            return replace(self, share=share) if self.given else None
+
+    data, plan = problem(), splits(20)
+    found = assess(KEY, Shared(), data, plan).info["share"]
+    np.testing.assert_allclose(found, plan.train_cases.min() / data.n, rtol=1e-6)
+    np.testing.assert_array_equal(assess(KEY, Shared(), data, splits(2)).info["share"], -1)
+    with pytest.raises(TypeError, match="expected .*a learner with the methods fit and predict, got None"):
+        assess(KEY, Shared(given=False), data, plan)
 
 
 @dataclass(frozen=True)

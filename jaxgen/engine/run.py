@@ -19,7 +19,7 @@ from jaxgen.engine.program import compiled, facts
 from jaxgen.engine.units import suited
 from jaxgen.engine.workers import ALONE, run_all
 from jaxgen.loss import about
-from jaxgen.types import Data, Key, Learner, Loss, Plan
+from jaxgen.types import Data, Key, Learner, Loss, Plan, as_learner
 from jaxgen.types.calls import distribution_of, losses_of
 from jaxgen.types.identity import code_digest
 
@@ -119,7 +119,7 @@ def job_of(
     """What a chunk computes; `new` cases, M, are predicted beside those of the data."""
     wide = learner.precise and devices[0].platform != "tpu"  # a TPU computes in double precision by many single steps
     job = Job(
-        learner=learner.for_rows(chosen.share) if chosen.together else learner,
+        learner=_for_rows(learner, chosen.share) if chosen.together else learner,
         loss=loss,
         code=f"{code_digest(learner)} {code_digest(loss)}",
         cases=data.n,
@@ -136,6 +136,11 @@ def job_of(
         new=new,
     )
     return _on_fit_devices(job)
+
+
+def _for_rows(learner: Learner, share: float) -> Learner:
+    """The learner for rows that each train on at least this share of the cases."""
+    return as_learner(learner.for_rows(share), f"for_rows(share) of {learner} to give a learner")
 
 
 def _on_fit_devices(job: Job) -> Job:

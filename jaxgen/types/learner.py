@@ -464,6 +464,10 @@ class Foreign(Learner):
         """As it says for these data [*Q, N, D], if it does."""
         return as_learner(self.own.for_data(data)) if hasattr(self.own, "for_data") else self
 
+    def for_rows(self, share: float) -> Learner:
+        """As it says of such rows, if it does."""
+        return as_learner(self.own.for_rows(share)) if hasattr(self.own, "for_rows") else self
+
     def check(self, data: Any, plan: Any) -> None:
         """As it says of data [*Q, N, D] and plan [*Q, R, N], if it does."""
         if hasattr(self.own, "check"):
