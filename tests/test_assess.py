@@ -457,7 +457,7 @@ def test_a_learner_of_rows_is_told_what_share_of_the_cases_they_have(derived):
     found = assess(KEY, Shared(), data, plan).info["share"]
     np.testing.assert_allclose(found, plan.train_cases.min() / data.n, rtol=1e-6)
     np.testing.assert_array_equal(assess(KEY, Shared(), data, splits(2)).info["share"], -1)
-    with pytest.raises(TypeError, match="expected .*a learner with the methods fit and predict, got None"):
+    with pytest.raises(TypeError, match=r"expected for_rows\(share\) of .* to give a learner with .* got None"):
         assess(KEY, Shared(given=False), data, plan)
 
 

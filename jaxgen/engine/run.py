@@ -30,8 +30,8 @@ _LARGE = 1 << 17
 """Inputs of all cases, in numbers, from which on two rows are worth sharing work."""
 
 _INPUTS_TAKEN_AWAY, _NUMBERS_LEFT_OUT = 32, 32
-"""From this many inputs on, or of large data, a learner is told how many cases a row leaves out, in so many steps of
-all cases.
+"""With this many inputs or more, and of large data, a learner is told how many cases its rows leave out, in so
+many steps of all cases.
 """
 
 _FEWEST_SHARED, _MOST_SHARED, _SHARED_BYTES = 8, 32, 1 << 26
@@ -96,9 +96,11 @@ def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
 
 
 def _left_out(data: Data, most: int) -> int | None:
-    """What a learner of rows is told of how many cases each leaves out, which are at most so many: what it knows of
-    all cases is then quickly taken away for those. Each number compiles anew, so they are few, but where solutions are
-    quicker that way too; None where products of so few inputs gain nothing.
+    """What a learner is told of how many cases its rows leave out, where `most` is the largest number of them.
+
+    What it knows of all cases is soon corrected for these. Each number compiles anew, so it is rounded up to one of a
+    few, unless it is small. It is None where the learner would gain nothing: with few inputs, or from half of the cases
+    on.
     """
     if most <= max(1, data.d // 4):
         return most

@@ -59,21 +59,7 @@ def gradients_solver(
     # What a ridge adds that is lost in rounding would not show in the next step of refinement either.
     least, largest = jnp.min(jnp.square(jnp.diagonal(factor))), jnp.max(jnp.diagonal(matrix))
     root = jnp.where(least > _ROUNDINGS * len(matrix) * float(jnp.finfo(matrix.dtype).eps) * largest, root, jnp.nan)
-    if left_out is None:
-        inverse = root.T @ root
-
-        def preconditioned(rest: Float[Array, "D K R"]) -> Float[Array, "D K R"]:
-            return jnp.einsum("de,ekr->dkr", inverse, rest)
-
-    else:
-        # The mean of all cases, of which a row leaves some out too, is one more column of their basis.
-        constant = jnp.where(rows.share[0] > 0, 1 / jnp.sqrt(jnp.asarray(len(x), x.dtype)), 0)
-        basis = jnp.concatenate([jnp.full_like(x[:, :1], constant), x @ root.T], axis=1)
-        less = downdated(basis, rows.w, left_out)
-
-        def preconditioned(rest: Float[Array, "D K R"]) -> Float[Array, "D K R"]:
-            inside = jnp.einsum("de,ekr->dkr", root, rest)
-            return jnp.einsum("ed,ekr->dkr", root, less(jnp.pad(inside, ((1, 0), (0, 0), (0, 0))))[1:])
+    preconditioned = _preconditioner(root, x, rows, left_out)
 
     def product(z: Float[Array, "D K R"]) -> Float[Array, "D K R"]:
         # Weighted deviations from the mean add up to 0, so the mean must be taken off one of the two factors only.
@@ -103,6 +89,27 @@ def gradients_solver(
         return jnp.where(square >= 0, solution, jnp.nan)
 
     return solve
+
+
+def _preconditioner(
+    root: Float[Array, "D D"], x: Float[Array, "n D"], rows: Products, left_out: int | None
+) -> Callable[[Float[Array, "D K R"]], Float[Array, "D K R"]]:
+    """The product with root' root, the inverse of the common matrix; of cases [n, D] that rows leave out, if there are
+    at most so many, with the inverse of what is left of that matrix without them.
+    """
+    if left_out is None:
+        inverse = root.T @ root
+        return lambda rest: jnp.einsum("de,ekr->dkr", inverse, rest)
+    # The mean of all cases, of which a row leaves some out too, is one more column of their basis.
+    constant = jnp.where(rows.share[0] > 0, 1 / jnp.sqrt(jnp.asarray(len(x), x.dtype)), 0)
+    basis = jnp.concatenate([jnp.full_like(x[:, :1], constant), x @ root.T], axis=1)
+    less = downdated(basis, rows.w, left_out)
+
+    def preconditioned(rest: Float[Array, "D K R"]) -> Float[Array, "D K R"]:
+        inside = jnp.einsum("de,ekr->dkr", root, rest)
+        return jnp.einsum("ed,ekr->dkr", root, less(jnp.pad(inside, ((1, 0), (0, 0), (0, 0))))[1:])
+
+    return preconditioned
 
 
 def _quotient(a: Float[Array, "K R"], b: Float[Array, "K R"]) -> Float[Array, "K R"]:

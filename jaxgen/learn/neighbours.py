@@ -135,8 +135,7 @@ class Neighbours(Learner):
     @property
     def _listed(self) -> int:
         """How many cases are listed for each."""
-        each, more = _LISTS[getattr(self, "trained", 0.0)]
-        return int(each * (self.k or 1)) + more
+        return _length(self.k or 1, 0.0)
 
     def fit_rows(
         self,
@@ -250,8 +249,19 @@ class _Listing(Neighbours):
 
     trained: float = 0.0
 
+    @property
+    def _listed(self) -> int:
+        """See `Neighbours`."""
+        return _length(self.k or 1, self.trained)
+
     def __repr__(self) -> str:
         return repr(Neighbours(self.k))
+
+
+def _length(k: int, trained: float) -> int:
+    """How many cases are listed for k neighbours where rows train on this share of the cases, one in `_LISTS`."""
+    each, more = _LISTS[trained]
+    return int(each * k) + more
 
 
 def _without_cases(k: int, rows: int, dtype: Any) -> NeighboursFit:

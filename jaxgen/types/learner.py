@@ -164,9 +164,7 @@ class Learner(Value):
         return self
 
     def for_rows(self, share: float) -> "Learner":
-        """The learner as it is to train rows together that each have at least this share of the cases; usually itself.
-        It gives the same fits, but for rounding.
-        """
+        """The learner, or one with the same fits that is quicker for rows with at least this share of the cases."""
         return self
 
     def check(self, data: Any, plan: Any) -> None:
@@ -246,8 +244,8 @@ class Learner(Value):
           keys: one a row, [R].
           x, y: cases, [n, D] and [n, K].
           w: weights, [R, n].
-          left_out: no row has more cases of weight 0 than these, if all weights are 0 or 1 and that is worth knowing
-            (up to half of the cases), else None.
+          left_out: no row has more cases of weight 0 than this, if all weights are 0 or 1: exact up to D / 4 or 1,
+            rounded up where it is more and that pays, else None.
         Returns:
           Parameters, every array with a leading axis [R], and which rows to trust, [R]; `fit` repeats the others. If
           the work that rows share is that of predicting, also the predictions of these cases, [R, n, K]; only `failure`
@@ -466,7 +464,8 @@ class Foreign(Learner):
 
     def for_rows(self, share: float) -> Learner:
         """As it says of such rows, if it does."""
-        return as_learner(self.own.for_rows(share)) if hasattr(self.own, "for_rows") else self
+        what = f"for_rows(share) of {self} to give a learner"
+        return as_learner(self.own.for_rows(share), what) if hasattr(self.own, "for_rows") else self
 
     def check(self, data: Any, plan: Any) -> None:
         """As it says of data [*Q, N, D] and plan [*Q, R, N], if it does."""
