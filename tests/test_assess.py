@@ -15,6 +15,7 @@ import pytest
 
 from jaxgen import Data, assess, learn, loss, resample
 from jaxgen.engine import budget, program, progress
+from jaxgen.learn import logistic
 from jaxgen.types import as_learner
 from jaxgen.types.identity import named
 
@@ -391,6 +392,24 @@ def test_rows_that_share_much_work_are_trained_many_at_a_time(monkeypatch):
     np.testing.assert_array_equal(losses.values, again.values)
     one = ENGINE.job_of(known, loss.squared, data[0], chosen, tuple(jax.devices()[:1]), False)
     assert program.facts(one).shared < needs.shared / 10
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="on other devices all rows run side by side")
+def test_rows_in_turn_count_for_as_much_as_rows_side_by_side(monkeypatch):
+    """9 classes of 8 inputs. What stands in the loop over rows is not shared by them."""
+    random, known = np.random.default_rng(2), as_learner(learn.Logistic())
+    data = Data(random.normal(size=(150, 8)), np.eye(9)[random.integers(9, size=150)], tuple("abcdefgh"))
+    chosen = ENGINE.way(known, loss.cross_entropy, data, resample.k_fold(KEY, data.n, folds=5))
+    job = ENGINE.job_of(known, loss.cross_entropy, data, chosen, tuple(jax.devices()[:1]), False)
+
+    def traced(least):
+        monkeypatch.setattr(logistic, "_ALONE", least)
+        with jax.enable_x64(job.wide), jax.default_device(job.here):
+            return program._traced(job)
+
+    in_turn, beside = traced(0), traced(1 << 30)
+    assert in_turn.operations == pytest.approx(beside.operations, rel=0.1)
+    assert in_turn.shared < 0.1 * in_turn.operations
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Members of rows under one vmap: the numbers of two."""
+"""Members of rows under one vmap: the numbers of two. Rows in turn: the numbers of one vmap."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxgen import Data, assess, learn, resample
-from jaxgen.learn.batched import over_members
+from jaxgen.learn.batched import in_turn, over_members
 
 RANDOM = np.random.default_rng(0)
 MEMBERS, ROWS, SETS = 3, 4, 2
@@ -77,3 +77,14 @@ def test_an_ensemble_with_several_outputs_has_the_networks_of_its_members():
             fits = [network.fit(member_key, *given) for member_key in jax.random.split(row_key, 2)]
             mean = sum(network.predict(fit, given[0]) for fit in fits) / 2
             np.testing.assert_allclose(losses.values[q, row], np.square(y[q] - mean).sum(-1), rtol=2e-4, atol=1e-5)
+
+
+def test_rows_in_turn_are_rows_side_by_side():
+    """Newton's square roots by loops that end at different rounds: on a CPU a loop over rows, elsewhere one vmap."""
+
+    def root(a, start):
+        return jax.lax.while_loop(lambda z: abs(z * z - a) > 1e-4 * a, lambda z: (z + a / z) / 2, start)
+
+    a, start = jnp.arange(1.0, 8.0), jnp.full(7, 5.0)
+    np.testing.assert_array_equal(in_turn(root)(a, start), jax.vmap(root)(a, start))
+    assert [e.primitive.name for e in jax.make_jaxpr(in_turn(root))(a, start).eqns] == ["scan"]

@@ -184,7 +184,7 @@ def _file(job: Job, *others: Any, kind: str) -> Path | None:
 
 
 def _traced(job: Job) -> Facts:
-    others = {job.cases + job.new, job.cases, job.inputs, job.inputs + 1, job.outputs}
+    others = {job.cases + job.new, job.cases, job.inputs, job.inputs + 1, job.outputs, job.learner.rounds}
     rows = next(r for r in _ROWS if r not in others) if job.together else 1  # so that no other axis is as long
     key = jax.random.key(0)
     x, y = (jax.ShapeDtypeStruct((job.cases, width), job.dtype) for width in (job.inputs, job.outputs))
@@ -208,10 +208,10 @@ def _traced(job: Job) -> Facts:
     rounds = job.learner.rounds
     shared = once = 0.0
     if job.together:
-        shared = _operations(fit, rounds, without=rows)
+        shared = _operations(fit, rounds, rows, shared=True)
         if job.in_pieces and job.one_data_set:
-            once = operations_of_once(fit, lambda equation: _operations_of(equation, rounds, without=rows), _SAME)
-    operations = (_operations(fit, rounds) - shared) / rows + _operations(predict, rounds)
+            once = operations_of_once(fit, lambda equation: _operations_of(equation, rounds, rows, shared=True), _SAME)
+    operations = (_operations(fit, rounds, rows) - shared) / rows + _operations(predict, rounds)
     in_loops = _widest(_equations_of_loops(fit), rows)
     return Facts(widest, in_loops, _widest(_equations(predict), 1), alone, operations, max(0.0, shared - once), info)
 
@@ -227,28 +227,32 @@ def _widest(equations: Iterator[Any], rows: int) -> int:
     return max(1, max(sizes, default=1) // rows)
 
 
-def _operations(program: Any, rounds: int | None, without: int | None = None) -> float:
+def _operations(program: Any, rounds: int | None, rows: int | None = None, shared: bool = False) -> float:
     """Additions and multiplications of a traced program, roughly.
 
     Args:
       program: traced.
       rounds: what all its loops, one within the other, make together; None takes loops of a known number of rounds as
         they are, and 100 for the others.
-      without: only those of arrays none of whose axes has this length.
+      rows: how many it is for; a loop of so many rounds goes through them, see `in_turn`.
+      shared: only those of arrays none of whose axes has this length, outside of such a loop.
     """
-    return math.fsum(_operations_of(equation, rounds, without) for equation in getattr(program, "jaxpr", program).eqns)
+    equations = getattr(program, "jaxpr", program).eqns
+    return math.fsum(_operations_of(equation, rounds, rows, shared) for equation in equations)
 
 
-def _operations_of(equation: Any, rounds: int | None, without: int | None = None) -> float:
+def _operations_of(equation: Any, rounds: int | None, rows: int | None = None, shared: bool = False) -> float:
     """The same of a single equation."""
     name, inner = equation.primitive.name, list(_programs_in(equation))
     if inner:
         times, within = 1.0, rounds
-        if name in ("while", "scan"):
+        if name == "scan" and equation.params["length"] == rows:
+            times = 0.0 if shared else equation.params["length"]
+        elif name in ("while", "scan"):
             length = equation.params.get("length", 100)
             times, within = (rounds, 1) if rounds is not None else (length, None)
-        return times * math.fsum(_operations(each, within, without) for each in inner)
-    if any(without in v.aval.shape for v in equation.outvars):
+        return times * math.fsum(_operations(each, within, rows, shared) for each in inner)
+    if shared and any(rows in v.aval.shape for v in equation.outvars):
         return 0.0
     size = float(max((math.prod(v.aval.shape) for v in equation.outvars), default=1))
     if name == "dot_general":
@@ -363,7 +367,7 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, effort: int, chunks
     )
     with jax.default_device(job.here):
         traced = jax.jit(run).trace(jax.ShapeDtypeStruct((), key_type), x, y, typical, *numbers)
-        parts, results = _parts(job, traced, effort, _SAME if chunks and job.one_data_set else ())
+        parts, results = _parts(job, traced, rows, effort, _SAME if chunks and job.one_data_set else ())
     text = chr(0).join(f"{part.lowered.as_text()} {part.options}" for part in parts)
     alone = first.platform == "cpu" and (needs.alone or _calls_foreign_code(text))
     # What it was traced to says all. A program that calls LAPACK is known by that only: lowering it is what makes JAX
@@ -391,17 +395,21 @@ class _Part(NamedTuple):
     once: bool = False
 
 
-def _parts(job: Job, traced: Any, effort: int, same: tuple[int, ...]) -> tuple[list[_Part], tuple[int, ...]]:
-    """The pieces of a traced program, and the numbers of the values that it gives; some arguments are the same in all
-    calls.
+def _parts(job: Job, traced: Any, rows: int, effort: int, same: tuple[int, ...]) -> tuple[list[_Part], tuple[int, ...]]:
+    """The pieces of a traced program of some rows, and the numbers of the values that it gives; some arguments are the
+    same in all calls.
 
     On several devices, and on others than CPUs, it stays in one piece.
     """
     program, rounds = traced.jaxpr, job.learner.rounds
     if not job.in_pieces or program.jaxpr.effects:
         return [_Part(traced.lower(), _options(job, math.inf))], ()
-    times = 10.0**effort / max(_operations(program, rounds), 1)
-    pieces, results = divided(program, lambda equation: _operations_of(equation, rounds), _LITTLE / times, same)
+
+    def operations(equation: Any) -> float:
+        return _operations_of(equation, rounds, rows)
+
+    times = 10.0**effort / max(_operations(program, rounds, rows), 1)
+    pieces, results = divided(program, operations, _LITTLE / times, same)
     if len(pieces) == 1:
         return [_Part(traced.lower(), _options(job, 10.0**effort))], ()
     return [

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jaxtyping import Array, Bool, Float, PyTree
 
@@ -69,6 +70,18 @@ def _over_first_axes(function: Callable[..., list[Any]], axes: tuple[int | None,
         return [a.reshape(rows, members, *a.shape[1:]) for a in found], [True] * len(found)
 
     return together
+
+
+def in_turn(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
+    """`jax.vmap` of a function of rows; on a CPU they come one after the other, and none waits for others to end.
+
+    For rows of which each is work enough for a core, and that take unlike numbers of rounds.
+    """
+    config: Any = jax.config
+    device = config.jax_default_device  # which a program is made for, see `Job`
+    if getattr(device, "platform", device or jax.default_backend()) != "cpu":
+        return jax.vmap(function)
+    return lambda *rows: lax.map(lambda row: function(*row), rows)
 
 
 @jax.custom_batching.custom_vmap

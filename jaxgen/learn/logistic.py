@@ -12,7 +12,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.bases import orthonormal_if_easy
-from jaxgen.learn.batched import in_any_row
+from jaxgen.learn.batched import in_any_row, in_turn
 from jaxgen.learn.newton import (
     NOT_CONVERGED,
     Gram,
@@ -25,6 +25,7 @@ from jaxgen.learn.newton import (
     pairs_of,
     start_for_similar,
 )
+from jaxgen.learn.systems import cholesky
 from jaxgen.types import Data, Key, Learner, Minimum, Plan, RowUnits
 from jaxgen.types.numbers import require, require_flag, require_number
 
@@ -44,6 +45,11 @@ _NEAR = 0.03
 
 _MUCH = 1 << 23
 """Rows times cases times coefficients from which on a common start saves more than its compilation costs."""
+
+_ALONE_CLASSES, _ALONE = 8, 1 << 19
+"""Classes, and cases times coefficients, from which on a row is work enough by itself for products of matrices to run
+at their full speed.
+"""
 
 
 class LogisticFit(NamedTuple):
@@ -254,7 +260,7 @@ class Logistic(Learner):
         used = w > 0
         y = jnp.where(used[:, None], y, 0)
         one_sided = self.intercept & jnp.any(w @ _of_every_class(y, used) <= 0)
-        given = basis.cases, basis.penalty, w, products
+        given = basis.cases, basis.turned, basis.ridge, w, products
         problem = TwoClasses(*given, 2 * y[:, 0] - 1) if y.shape[1] == 1 else ManyClasses(*given, y.T)
         return problem, basis.deficient | one_sided, one_sided
 
@@ -339,7 +345,7 @@ class Logistic(Learner):
             columns.append(ridge[: len(design), : len(scale)])
         vectors, transform, deficient = orthonormal(jnp.concatenate(columns, axis=1))
         cases = jnp.where(root[None] > 0, vectors[:, : len(w)] / jnp.where(root > 0, root, 1)[None], 0)
-        return _Basis(cases, vectors[:, len(w) :].T, transform, centre, scale, deficient)
+        return _Basis(cases, cases.T, vectors[:, len(w) :].T, transform, centre, scale, deficient)
 
 
 def _of_every_class(y: Float[Array, "n K"], used: Bool[Array, " n"]) -> Float[Array, "n C"]:
@@ -352,6 +358,7 @@ class _Basis(NamedTuple):
 
     Attributes:
       cases: [p, n].
+      turned: the same as rows, [n, p].
       penalty: [s, p].
       transform: makes coefficients of the centred and scaled inputs of those of the coordinates, [p, p].
       centre, scale: of the inputs, [D].
@@ -359,6 +366,7 @@ class _Basis(NamedTuple):
     """
 
     cases: Float[Array, "p n"]
+    turned: Float[Array, "n p"]
     penalty: Float[Array, "s p"]
     transform: Float[Array, "p p"]
     centre: Float[Array, " D"]
@@ -368,6 +376,11 @@ class _Basis(NamedTuple):
     def penalised_by(self, scale: Float[Array, " D"]) -> "_Basis":
         """The same cases with a ridge on the weights of the inputs times a scale, [D]."""
         return self._replace(penalty=self.penalty * scale[:, None]) if len(self.penalty) else self
+
+    @property
+    def ridge(self) -> Float[Array, "p p"]:
+        """Its matrix, [p, p]."""
+        return self.penalty.T @ self.penalty
 
 
 class _Common(NamedTuple):
@@ -380,7 +393,7 @@ class _Common(NamedTuple):
     start: Start | None
 
 
-# JAX remembers what it traced of these two, so a job is not traced twice, to see what it needs and to compile it.
+# JAX remembers what it traced of these three, so a job is not traced twice, to see what it needs and to compile it.
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -400,17 +413,29 @@ def _in_common(
     return _Common(basis, products, start)
 
 
+@jax.jit
+def _gram(common: _Common, w: Float[Array, " n"], scale: Float[Array, " D"]) -> Float[Array, "p p"]:
+    """The Gram matrix [p, p] of the weighted cases of a row, with a ridge on weights times its scales."""
+    basis = common.basis.penalised_by(scale)
+    gram = Gram(basis.cases, basis.turned, basis.ridge, w, common.products)
+    gram = gram if common.products is not None else gram.single
+    return gram.weighted(gram.w[None])[0]
+
+
 @partial(jax.jit, static_argnums=0)
 def _of_row(
-    learner: Logistic, common: _Common, y: Float[Array, "n K"], w: Float[Array, " n"], scale: Float[Array, " D"]
+    learner: Logistic,
+    common: _Common,
+    y: Float[Array, "n K"],
+    w: Float[Array, " n"],
+    scale: Float[Array, " D"],
+    suits: Bool[Array, ""],
 ) -> tuple[LogisticFit, Bool[Array, ""]]:
-    """The fit of a row, with a ridge on weights times its scales, and whether to trust it."""
+    """The fit of a row, with a ridge on weights times its scales, and whether to trust it; none is tried where the
+    common basis does not suit its cases, for which the others would wait.
+    """
     basis, products, start = common
-    own = basis.penalised_by(scale)
-    gram = Gram(own.cases, own.penalty, w, products)
-    conditioning = (gram if products is not None else gram.single).conditioning()
-    # A row that will be fitted by itself takes no step here, where the others would wait for it.
-    own = own._replace(deficient=basis.deficient | ~(conditioning > _WELL_CONDITIONED))
+    own = basis.penalised_by(scale)._replace(deficient=basis.deficient | ~suits)
     fit = learner._minimum(own, y, w, products, start, learner._quick(y))
     return fit, ~own.deficient & (fit.trouble != NOT_CONVERGED)
 
@@ -452,7 +477,12 @@ class _Prepared(Logistic):
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
         """The fits in units of x of R weightings, each with a ridge on weights times its scales."""
         with jax.default_matmul_precision("highest"):
-            return jax.vmap(lambda w, scale: _of_row(self._plain, self.common, y, w, scale))(w, scales)
+            classes = y.shape[1]
+            alone = classes >= _ALONE_CLASSES and self.common.basis.cases.size * classes >= _ALONE
+            of_rows = in_turn if alone else jax.vmap
+            grams = of_rows(partial(_gram, self.common))(w, scales)
+            suits = jax.vmap(lambda gram: cholesky(gram, gram[:, :0]).pivot > _WELL_CONDITIONED)(grams)
+            return of_rows(partial(_of_row, self._plain, self.common, y))(w, scales, suits)
 
 
 _Orthonormal = Callable[[Float[Array, "p n"]], tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]]

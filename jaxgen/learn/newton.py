@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int
 from scipy.linalg import helmert
 
 from jaxgen.learn.batched import in_any_row, over_first
-from jaxgen.learn.systems import cholesky, conjugate_gradients, inverse, solved
+from jaxgen.learn.systems import conjugate_gradients, inverse, solved
 
 NOT_CONVERGED, SEPARABLE = 1, 2
 
@@ -78,13 +78,15 @@ class Gram:
 
     Attributes:
       cases: [p, n].
-      penalty: the ridge in these coordinates, [s, p].
+      turned: the same as rows, [n, p], since products over the cases would turn them anew each time.
+      ridge: matrix of the ridge in these coordinates, [p, p].
       w: weights of the cases, [n].
       products: those of any two coordinates of each case, `pairs_of(cases)`, where several problems share them.
     """
 
     cases: Float[Array, "p n"]
-    penalty: Float[Array, "s p"]
+    turned: Float[Array, "n p"]
+    ridge: Float[Array, "p p"]
     w: Float[Array, " n"]
     products: Float[Array, "t n"] | None
 
@@ -94,25 +96,20 @@ class Gram:
         numbers = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "products"}
         return replace(self, products=None, **{name: value.astype(jnp.float32) for name, value in numbers.items()})
 
-    def conditioning(self) -> Float[Array, ""]:
-        """The smallest pivot of the Gram matrix relative to its largest diagonal element, 1 at best; []."""
-        gram = self.weighted(self.w[None])[0]
-        return cholesky(gram, gram[:, :0]).pivot
-
     def weighted(self, weights: Float[Array, "g n"]) -> Float[Array, "g p p"]:
         """Gram matrices [g, p, p] of the cases with other weights [g, n], and of the penalty."""
-        return self.summed(weights) + (self.penalty.T @ self.penalty)[None]
+        return self.summed(weights) + self.ridge[None]
 
     def summed(self, weights: Float[Array, "g n"]) -> Float[Array, "g p p"]:
         """Weighted sums over the cases of the products of any two coordinates, [g, p, p] for weights [g, n]."""
         if self.products is None:
-            return lax.map(lambda w: (self.cases * w[None]) @ self.cases.T, weights)
+            return lax.map(lambda w: (self.cases * w[None]) @ self.turned, weights)
         return (weights @ self.products.T)[:, _places(len(self.cases))]
 
 
 @dataclass(frozen=True)
 class Problem(Gram, abc.ABC):
-    """What is minimised over solution [K, p]: sum w cross-entropy(solution @ cases) + |penalty @ solution'|^2 / 2.
+    """What is minimised over solution s [K, p]: sum w cross-entropy(s @ cases) + s . (s @ ridge) / 2.
 
     With K >= 2, solutions, gradients and steps add up to 0 over the classes.
     """
@@ -157,7 +154,7 @@ class Problem(Gram, abc.ABC):
     def at(self, solution: Float[Array, "K p"], may_be_separable: bool) -> Point:
         """A solution [K, p] with its objective, and its overlap where a minimum is in doubt."""
         logits = solution @ self.cases
-        objective = self.w @ self.costs(logits) + jnp.sum(jnp.square(solution @ self.penalty.T)) / 2
+        objective = self.w @ self.costs(logits) + self._penalty(solution) / 2
         overlap = jnp.zeros_like(objective)
         if may_be_separable:
             overlap = jnp.max(jnp.where(self.w > 0, self.above(logits), -jnp.inf))
@@ -165,7 +162,7 @@ class Problem(Gram, abc.ABC):
 
     def logit(self, solution: Float[Array, "K p"]) -> Float[Array, ""]:
         """The largest logit of a solution [K, p]; []."""
-        return jnp.max(jnp.abs(solution @ self.cases))
+        return jnp.max(over_first(jnp.maximum, jnp.abs(solution @ self.cases)))
 
     def cosine(self, solution: Float[Array, "K p"]) -> Float[Array, ""]:
         """Length [] of the gradient relative to that of the residuals, at a solution [K, p]."""
@@ -205,20 +202,23 @@ class Problem(Gram, abc.ABC):
         else:
             inverses = shared
         problem = self.single if quick else self
-        known = known.astype(problem.w.dtype)
+        known, starting = known.astype(problem.w.dtype), inverses.astype(problem.w.dtype)
 
         def product(step: Float[Array, "K p"]) -> Float[Array, "K p"]:
-            step = step.astype(known.dtype)
-            return problem._gradient(problem.curved(known, step @ problem.cases), step).astype(gradient.dtype)
+            return problem._gradient(problem.curved(known, step @ problem.cases), step)
 
         def preconditioned(rest: Float[Array, "K p"]) -> Float[Array, "K p"]:
-            pulled = jnp.einsum("kpq,kq->kp", inverses, rest.astype(inverses.dtype))
-            return self.centred(pulled.astype(rest.dtype))
+            return self.centred(jnp.einsum("kpq,kq->kp", starting, rest))
 
+        # Of unit size, so that squares of what is left do not underflow in single precision.
+        size = jnp.max(jnp.abs(gradient))
+        unit = (gradient / jnp.where(size > 0, size, 1)).astype(known.dtype)
         rounds = _MOST_QUICK if quick else gradient.size
-        found = conjugate_gradients(product, preconditioned, gradient, enough, rounds)
+        found = conjugate_gradients(product, preconditioned, unit, enough.astype(known.dtype), rounds)
+        step = self.centred(-size * found.solution.astype(gradient.dtype))
+        pivot = (found.least / found.largest).astype(gradient.dtype)
         now = Before(inverses if shared is None else before.matrices, found.rounds, cosine, before.change)
-        return Direction(gradient, -found.solution, found.least / found.largest, found.enough, enough, now)
+        return Direction(gradient, step, pivot, found.enough, enough, now)
 
     def start_at_zero(self) -> "Start":
         """No coefficients, and inverse Hessians [K, p, p] there, where all cases have the same curvature; of problems
@@ -229,7 +229,7 @@ class Problem(Gram, abc.ABC):
         if self._few_unknowns:
             return Start(start, jnp.zeros((0, p, p), dtype))
         share = 1 / max(2, k)
-        of_class = inverse(share * (1 - share) * jnp.eye(p, dtype=dtype) + self.penalty.T @ self.penalty)
+        of_class = inverse(share * (1 - share) * jnp.eye(p, dtype=dtype) + self.ridge)
         return Start(start, jnp.broadcast_to(of_class, (k, p, p)))
 
     def inverses_at(self, solution: Float[Array, "K p"]) -> Float[Array, "K p p"]:
@@ -245,12 +245,16 @@ class Problem(Gram, abc.ABC):
 
     def _gradient(self, excess: Float[Array, "K n"], solution: Float[Array, "K p"]) -> Float[Array, "K p"]:
         # Rounding would leave a part that no step can take away.
-        return self.centred((self.w[None] * excess) @ self.cases.T + solution @ self.penalty.T @ self.penalty)
+        return self.centred((self.w[None] * excess) @ self.turned + solution @ self.ridge)
+
+    def _penalty(self, solution: Float[Array, "K p"]) -> Float[Array, ""]:
+        return jnp.sum(solution * (solution @ self.ridge))
 
     def _cosine(
         self, excess: Float[Array, "K n"], solution: Float[Array, "K p"], gradient: Float[Array, "K p"]
     ) -> Float[Array, ""]:
-        length = jnp.sqrt(jnp.sum(self.w[None] * jnp.square(excess)) + jnp.sum(jnp.square(solution @ self.penalty.T)))
+        squares = self.w @ over_first(jnp.add, jnp.square(excess)) + self._penalty(solution)
+        length = jnp.sqrt(jnp.maximum(squares, 0))
         return jnp.sqrt(jnp.sum(jnp.square(gradient))) / jnp.where(length > 0, length, 1)
 
 
@@ -339,8 +343,8 @@ class ManyClasses(Problem):
     def residuals(self, logits: Float[Array, "K n"]) -> tuple[Float[Array, "K n"], Float[Array, "K n"]]:
         """Probabilities minus targets, and the probabilities; both [K, n]."""
         _, wrong, others, right = self._exponentials(logits)
-        both = (others + right)[None]
-        return (wrong - self.targets * others[None]) / both, (wrong + self.targets * right[None]) / both
+        part = (1 / (others + right))[None]
+        return (wrong - self.targets * others[None]) * part, (wrong + self.targets * right[None]) * part
 
     def _exponentials(
         self, logits: Float[Array, "K n"]
@@ -355,7 +359,9 @@ class ManyClasses(Problem):
 
     def curved(self, known: Float[Array, "K n"], logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
         """The change of the logits [K, n] minus its mean under the probabilities, times the probabilities."""
-        return known * (logits - over_first(jnp.add, known * logits)[None])
+        # XLA would compute a plain sum anew for each class; a quotient it does not.
+        mean = over_first(jnp.add, known * logits) / over_first(jnp.add, known)
+        return known * (logits - mean[None])
 
     def by_class(self, known: Float[Array, "K n"]) -> Float[Array, "K n"]:
         """Each probability times its complement, [K, n]."""
@@ -373,7 +379,7 @@ class ManyClasses(Problem):
         )
         p, f = len(self.cases), contrasts.shape[1]
         blocks = self.summed(curvature.reshape(f * f, -1)).reshape(f, f, p, p)
-        blocks = blocks + jnp.eye(f, dtype=blocks.dtype)[:, :, None, None] * (self.penalty.T @ self.penalty)[None, None]
+        blocks = blocks + jnp.eye(f, dtype=blocks.dtype)[:, :, None, None] * self.ridge[None, None]
         hessian = jnp.swapaxes(blocks, 1, 2).reshape(f * p, f * p)
         step, pivot = solved(hessian, (contrasts.T @ gradient).reshape(f * p))
         return contrasts @ step.reshape(f, p), pivot

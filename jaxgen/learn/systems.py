@@ -7,6 +7,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxgen.learn.batched import over_first
+
 
 class Factor(NamedTuple):
     """Cholesky's factor of a symmetric positive definite matrix: upper' @ upper [m, m], further columns of the matrix
@@ -73,16 +75,18 @@ def conjugate_gradients(
     """Solution [K, p] of a symmetric positive definite system, given by its product, up to a relative residual
     (Hestenes & Stiefel 1952); a product without curvature ends it, and a number of rounds.
     """
-    goal = jnp.square(tolerance) * jnp.sum(jnp.square(b))
+
+    def dot(a: Float[Array, "K p"], b: Float[Array, "K p"]) -> Float[Array, ""]:
+        return jnp.sum(over_first(jnp.add, a * b))
 
     def advance(state: Gradients) -> Gradients:
         image = product(state.direction)
-        curvature = jnp.sum(state.direction * image)
+        curvature = dot(state.direction, image)
         length = state.square / curvature
         rest = state.rest - length * image
         pulled = preconditioned(rest)
-        square = jnp.sum(rest * pulled)
-        unit = curvature / jnp.sum(jnp.square(state.direction))
+        square = dot(rest, pulled)
+        unit = curvature / dot(state.direction, state.direction)
         return Gradients(
             state.solution + length * state.direction,
             rest,
@@ -91,14 +95,15 @@ def conjugate_gradients(
             jnp.minimum(state.least, unit),
             jnp.maximum(state.largest, unit),
             state.rounds + 1,
-            jnp.sum(jnp.square(rest)) <= goal,
+            dot(rest, rest) <= goal,
         )
 
     def unfinished(state: Gradients):
         return ~state.enough & (state.least > 0) & (state.rounds < rounds)
 
     first = preconditioned(b)
-    square = jnp.sum(b * first)
+    square = dot(b, first)
+    goal = jnp.square(tolerance) * dot(b, b)
     infinite, nothing = jnp.full_like(square, jnp.inf), jnp.zeros_like(square)
     start = Gradients(jnp.zeros_like(b), b, square, first, infinite, nothing, jnp.int32(0), ~(square > 0))
     return lax.while_loop(unfinished, advance, start)
