@@ -39,8 +39,8 @@ _FEWEST_SHARED, _MOST_SHARED, _SHARED_BYTES = 8, 32, 1 << 26
 their widest arrays have at most so many bytes together.
 """
 
-_WORTH_A_CALL, _CACHE_BYTES = 5e7, 1 << 21
-"""Operations of a chunk, several milliseconds, beside which the time of a call does not count: no more rows are needed
+_WORTH_A_CALL, _CACHE_BYTES = 2e8, 1 << 21
+"""Operations of a chunk, some ten milliseconds, beside which the time of a call does not count: no more rows are needed
 where they share less than the work of one of them, unless their cases do not stay in a cache of so many bytes.
 """
 
