@@ -17,8 +17,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from jaxgen.learn import LeastSquares, Logistic, Normalised
 from jaxgen.types import Data, Learner, Plan
 from jaxgen.types.calls import explained, failure_of
+from jaxgen.types.foreign import as_inner
 from jaxgen.types.identity import code_digest
-from jaxgen.types.learner import as_inner
 from jaxgen.types.numbers import shown
 
 _LEAST_CASES = 32

@@ -480,6 +480,20 @@ def test_a_learner_of_rows_is_told_what_share_of_the_cases_they_have(derived):
         assess(KEY, Shared(given=False), data, plan)
 
 
+@pytest.mark.parametrize("name", ["for_rows", "for_data"])
+def test_a_method_of_ones_own_that_takes_no_argument_gets_one_sentence(name):
+    def refused(self):
+        raise AssertionError("nobody should call it")
+
+    own = dataclass(frozen=True)(type("Own", (Average,), {name: refused, "fit_rows": refused}))()
+    argument = name.removeprefix("for_").replace("rows", "share")
+    words = (
+        rf"expected {name}\({argument}\) of Own.* to take one argument .*; define it as def {name}\(self, {argument}\)"
+    )
+    with pytest.raises(TypeError, match=words):
+        assess(KEY, own, problem(), splits(20))
+
+
 @dataclass(frozen=True)
 class Preparing(Average):
     """Fits rows together, about means that it was prepared with; tells the mean weights that these were made with."""

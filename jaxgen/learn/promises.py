@@ -14,7 +14,7 @@ from jaxtyping import Float
 from jaxgen import loss
 from jaxgen.types import Data, Learner, Plan
 from jaxgen.types.contract import differ, fitted_predictions, learns_from_absent_cases
-from jaxgen.types.learner import as_inner
+from jaxgen.types.foreign import as_inner
 from jaxgen.types.numbers import first_line, shown
 
 

@@ -1,5 +1,6 @@
 from .data import Data
-from .learner import Freedom, Key, Learner, Minimum, Params, RowUnits, as_learner
+from .foreign import as_learner
+from .learner import Freedom, Key, Learner, Minimum, Params, RowUnits
 from .losses import Loss, Losses
 from .plan import Plan, as_labels, as_weights
 from .predicted import Predicted

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from jaxgen.types import Key
+from jaxgen.types.foreign import Foreign, as_inner
 from jaxgen.types.keys import generator
-from jaxgen.types.learner import Foreign, as_inner
 from jaxgen.types.numbers import require, require_number, require_one_of, shown
 from jaxgen.types.value import Value, plain
 

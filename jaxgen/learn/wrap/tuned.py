@@ -19,7 +19,7 @@ from jaxgen.learn.wrap.wrapper import Wrapper
 from jaxgen.loss import about, by_name, cross_entropy, hinge, squared
 from jaxgen.types import Data, Freedom, Key, Learner, Loss, Params, Plan
 from jaxgen.types.checks import check_predictions, check_targets
-from jaxgen.types.learner import as_inner
+from jaxgen.types.foreign import as_inner
 from jaxgen.types.numbers import require, require_one_of, shown
 from jaxgen.types.predictive import Mixture
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
 from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Params, Plan
-from jaxgen.types.learner import as_inner
+from jaxgen.types.foreign import as_inner
 from jaxgen.types.predictive import Mixture
 
 
