@@ -1,4 +1,4 @@
-"""The door for learners that do not derive from `Learner`: defaults for what they lack, a sentence for what is wrong."""
+"""The door for learners that do not derive from `Learner`: defaults for what they lack, sentences for mistakes."""
 
 import inspect
 from dataclasses import dataclass
