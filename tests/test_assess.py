@@ -394,6 +394,44 @@ def test_rows_that_share_much_work_are_trained_many_at_a_time(monkeypatch):
     assert program.facts(one).shared < needs.shared / 10
 
 
+@dataclass(frozen=True)
+class Distrusted(Average):
+    """Fits rows together and trusts none of them; alone, it tells how many cases it was given."""
+
+    def fit_rows(self, keys, x, y, w, left_out):
+        return (jnp.zeros(len(w)), jnp.zeros(len(w))), jnp.zeros(len(w), bool)
+
+    def fit(self, key, x, y, w):
+        return super().fit(key, x, y, w), jnp.full((), len(x), jnp.float32)
+
+    def predict(self, params, x):
+        return super().predict(params[0], x)
+
+    def diagnose(self, params):
+        return {"cases": params[1]}
+
+
+@pytest.mark.devices
+@pytest.mark.parametrize(("share", "given"), [(0.5, 20), (0.8, 40)])
+def test_rows_that_are_trained_again_are_trained_on_the_cases_they_use(share, given, monkeypatch):
+    """If these are few; in chunks, of which the last is not full."""
+    monkeypatch.setattr(ENGINE, "_MOST_AGAIN", 4)
+    random = np.random.default_rng(0)
+    data = Data(random.normal(size=(40, 2)), random.normal(size=(40, 1)), ("a", "b"))
+    plan = resample.leave_out(KEY, data.n, 1 - share, 10)
+    losses = assess(KEY, Distrusted(), data, plan)
+    np.testing.assert_array_equal(losses.info["cases"], given)
+    np.testing.assert_allclose(losses.values, assess(KEY, Average(), data, plan).values, rtol=1e-5)  # single precision
+
+
+@pytest.mark.parametrize(("share", "together"), [(0.4, False), (0.6, True)])
+def test_softmax_rows_of_few_cases_are_not_worth_sharing(share, together):
+    random, known = np.random.default_rng(2), as_learner(learn.Normalised(learn.Logistic()))
+    data = Data(random.normal(size=(50, 2)), np.eye(3)[random.integers(3, size=50)], ("a", "b"))
+    plan = resample.leave_out(KEY, data.n, 1 - share, 10)
+    assert ENGINE.way(known, loss.cross_entropy, data, plan).together == together
+
+
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="on other devices all rows run side by side")
 def test_rows_in_turn_count_for_as_much_as_rows_side_by_side(monkeypatch):
     """9 classes of 8 inputs. What stands in the loop over rows is not shared by them."""

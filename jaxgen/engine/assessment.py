@@ -262,7 +262,7 @@ def _run(asked: _Asked, one: _Used, store: str | os.PathLike | None, label: str 
     heading = Heading(named(learner), named(loss), reasons(used, loss), shape[0], single, label, keys.text(key))
     name = (label or repr(learner)) + which
     if store is executor is part is standard_error is None and not isinstance(plan, DrawnPlan):
-        run = Run(key, job, data, plan, keep, chunk)
+        run = Run(key, job, data, plan, keep, chunk, chosen.used)
         check_absence(used, data)
         with progress_bar(math.prod(shape), name, progress) as advance:
             run.all_rows(advance)

@@ -132,7 +132,7 @@ def compute(
     learner, loss, data, plan = (getattr(specification, name) for name in ("learner", "loss", "data", "plan"))
     job = job_of(learner, loss, data, specification.way, devices, specification.keep == "predictions")
     first = specification.part.first_set, specification.part.first_row
-    run = Run(key, job, data, plan, specification.keep, specification.chunk, first)
+    run = Run(key, job, data, plan, specification.keep, specification.chunk, specification.way.used, first)
     run.all_rows(advance)
     return run.arrays()
 

@@ -72,8 +72,9 @@ def predict(
     places = chosen_devices(devices)
     if not used.on_host:
         new_x = _filled_up(new_x)
-    job = job_of(used, squared, data, way(used, squared, data, plan), places, True, new_x.shape[-2])
-    run = Run(key, job, data, plan, "rows", chunk, new=new_x)
+    chosen = way(used, squared, data, plan)
+    job = job_of(used, squared, data, chosen, places, True, new_x.shape[-2])
+    run = Run(key, job, data, plan, "rows", chunk, chosen.used, new=new_x)
     check_absence(used, data)
     with progress_bar(sets * plan.resamples, repr(learner), progress) as advance:
         run.all_rows(advance)

@@ -44,6 +44,9 @@ _WORTH_A_CALL, _CACHE_BYTES = 2e8, 1 << 21
 where they share less than the work of one of them, unless their cases do not stay in a cache of so many bytes.
 """
 
+_MOST_AGAIN = 256
+"""Rows of a chunk of those that are trained again, one by one."""
+
 _MOST_ROWS = 64
 """A learner that prepares what rows share is not told of more of them: each number compiles anew."""
 
@@ -64,7 +67,7 @@ class Way(NamedTuple):
 
     Attributes:
       together: `fit_rows` instead of `fit`.
-      used: cases that are gathered for each row; None trains on all cases with masks.
+      used: cases that are gathered for each row that is trained by itself; None trains on all cases with masks.
       left_out: most cases of weight 0 in a row, where `fit_rows` is to know it.
       rows: about how many rows are trained together, a power of two up to 64; 1 where the learner does not ask.
       share: the least share of the cases that a row trains on.
@@ -88,7 +91,7 @@ def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
     counts = together and learner.counts_left_out and not plan.repeats_cases
     return Way(
         together,
-        most if not together and most <= _GATHER_SHARE * data.n else None,
+        most if most <= _GATHER_SHARE * data.n else None,
         _left_out(data, data.n - fewest) if counts else None,
         min(_MOST_ROWS, 1 << (plan.resamples.bit_length() - 1)) if together and learner.prepares_rows else 1,
         fewest / data.n,
@@ -129,7 +132,7 @@ def job_of(
         outputs=data.y.shape[-1],
         dtype="float64" if wide else jax.dtypes.canonicalize_dtype(np.float64).name,
         one_data_set=data.sets is None,
-        used=chosen.used,
+        used=None if chosen.together else chosen.used,
         left_out=chosen.left_out,
         together=chosen.together,
         rows=chosen.rows,
@@ -159,6 +162,7 @@ class Run:
       job: what a chunk computes.
       data, plan: of this range, x [*sets, N, D] and train [*sets, rows, N].
       keep, chunk: as for `assess`.
+      used: cases that are gathered for each row that is trained again by itself, as `Way.used`.
       first: numbers of its first data set and of its first row in the whole run, which choose the random numbers.
       new: inputs of the new cases of the job, [*sets, M, D].
     """
@@ -171,10 +175,11 @@ class Run:
         plan: Plan,
         keep: str,
         chunk: int | None = None,
+        used: int | None = None,
         first: tuple[int, int] = (0, 0),
         new: np.ndarray | None = None,
     ):
-        self.key, self.job, self.plan, self.chunk, self.first = key, job, plan, chunk, first
+        self.key, self.job, self.plan, self.chunk, self.used, self.first = key, job, plan, chunk, used, first
         self.shape = shape = (data.sets or plan.sets or 1, plan.resamples)
         self.units = suited(data, job.learner, about(job.loss), job.dtype)
         x, y = self.units.x, self.units.y
@@ -207,8 +212,8 @@ class Run:
                 self.chunk = _smaller(size, self.job, error)
         again = np.argwhere(~self.trusted)
         if len(again):
-            job = _on_fit_devices(replace(self.job, used=None, left_out=None, together=False))
-            size = min(256, len(again))
+            job = _on_fit_devices(replace(self.job, used=self.used, left_out=None, together=False))
+            size = common_size(min(_MOST_AGAIN, Budget.of(job).rows(len(again))))
             size += -size % len(job.devices)
             parts = np.array_split(again, math.ceil(len(again) / size))
             self._run_blocks(

@@ -196,7 +196,7 @@ class Problem(Gram, abc.ABC):
         if shared is None:
             inverses = lax.cond(
                 in_any_row(before.rounds > max(_FEWEST_ROUNDS, len(self.cases) // 4)),
-                lambda: self._inverses(known),
+                lambda: self._inverses(known).astype(before.matrices.dtype),
                 lambda: before.matrices,
             )
         else:
@@ -444,6 +444,7 @@ def minimised(
     start: Start | None = None,
     quick: bool = False,
     close: float | None = None,
+    alone: bool = True,
 ) -> State:
     """Newton's method from a solution [K, p] of zeros or another, at most `steps` steps; none for a hopeless row, which
     would keep the others waiting. It ends with a step that changes no logit by more than `close`, relative to the
@@ -451,6 +452,7 @@ def minimised(
 
     A quick one finds and measures its steps in single precision, in half the time, and ends without a minimum where
     that does not show all curvature. Its minimum is that of the other: gradients are in the precision of the cases.
+    One that is not alone keeps the inverse Hessians that it begins with, which it shares with others.
     """
     dtype = problem.cases.dtype
     eps = float(jnp.finfo(dtype).eps)
@@ -489,7 +491,7 @@ def minimised(
         point = Point(start.solution, objective, jnp.zeros_like(objective))
     else:
         point = at(start.solution)
-        if quick:
+        if quick and not alone:
             shared = start.inverses
             start = start._replace(inverses=shared[:0])
     return lax.while_loop(

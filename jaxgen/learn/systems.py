@@ -77,6 +77,7 @@ def conjugate_gradients(
     """
 
     def dot(a: Float[Array, "K p"], b: Float[Array, "K p"]) -> Float[Array, ""]:
+        # XLA adds up over two axes number by number, over the last alone by vector instructions.
         return jnp.sum(over_first(jnp.add, a * b))
 
     def advance(state: Gradients) -> Gradients:
@@ -102,10 +103,10 @@ def conjugate_gradients(
         return ~state.enough & (state.least > 0) & (state.rounds < rounds)
 
     first = preconditioned(b)
-    square = dot(b, first)
-    goal = jnp.square(tolerance) * dot(b, b)
-    infinite, nothing = jnp.full_like(square, jnp.inf), jnp.zeros_like(square)
-    start = Gradients(jnp.zeros_like(b), b, square, first, infinite, nothing, jnp.int32(0), ~(square > 0))
+    square, whole = dot(b, first), dot(b, b)
+    goal, nothing = jnp.square(tolerance) * whole, jnp.zeros_like(square)
+    least = jnp.where(square > 0, jnp.inf, 0)  # a preconditioner that rounding has made indefinite solves nothing
+    start = Gradients(jnp.zeros_like(b), b, square, first, least, nothing, jnp.int32(0), whole == 0)
     return lax.while_loop(unfinished, advance, start)
 
 
