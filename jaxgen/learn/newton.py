@@ -52,7 +52,7 @@ _MOST_QUICK = 400
 """Rounds of conjugate gradients in single precision after which they are given up."""
 
 _FEWEST_ROUNDS = 16
-"""Rounds of conjugate gradients that are never too many; more are if they are beyond a quarter of the coefficients of a
+"""Rounds of conjugate gradients that are never too many; more are if they are beyond a third of the coefficients of a
 class, half of which cost as much as new inverse Hessians.
 """
 
@@ -195,7 +195,7 @@ class Problem(Gram, abc.ABC):
         enough = jnp.maximum(enough, jnp.minimum(_TIGHT * most / expected, _LOOSE))
         if shared is None:
             inverses = lax.cond(
-                in_any_row(before.rounds > max(_FEWEST_ROUNDS, len(self.cases) // 4)),
+                in_any_row(before.rounds > max(_FEWEST_ROUNDS, len(self.cases) // 3)),
                 lambda: self._inverses(known).astype(before.matrices.dtype),
                 lambda: before.matrices,
             )
