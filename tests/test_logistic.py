@@ -514,7 +514,7 @@ def test_rows_on_one_basis_are_rows_on_their_own(outputs, d, ridge, dtype):
 @pytest.mark.parametrize(
     "learner",
     [Logistic(), Logistic(ridge=0.01), Normalised(Logistic(), how="standard")],
-    ids=["plain", "with inverse Hessians of its own", "normalised"],
+    ids=["plain", "a weak ridge", "normalised"],
 )
 @pytest.mark.parametrize("much", [0, 1 << 30], ids=["one start", "from zero"])
 def test_rows_of_many_classes_come_one_after_the_other(learner, much, monkeypatch):

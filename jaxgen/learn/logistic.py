@@ -272,11 +272,10 @@ class Logistic(Learner):
         products: Float[Array, "t n"] | None,
         start: Start | None = None,
         quick: bool = False,
-        alone: bool = True,
     ) -> LogisticFit:
         """The minimum for one weighted training set, found on a basis of its cases or of more."""
         problem, hopeless, one_sided = self._problem(basis, y, w, products)
-        state = minimised(problem, hopeless, self.steps, not self._penalised, start, quick, alone=alone)
+        state = minimised(problem, hopeless, self.steps, not self._penalised, start, quick)
         solution = state.point.solution
         trouble = jnp.select([one_sided, basis.deficient], [_ONE_SIDED, _DEPENDENT], state.trouble)
         coefficients = jnp.where(hopeless, jnp.nan, basis.transform @ solution.T)
@@ -423,22 +422,21 @@ def _gram(common: _Common, w: Float[Array, " n"], scale: Float[Array, " D"]) -> 
     return gram.weighted(gram.w[None])[0]
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(jax.jit, static_argnums=0)
 def _of_row(
     learner: Logistic,
-    alone: bool,
     common: _Common,
     y: Float[Array, "n K"],
     w: Float[Array, " n"],
     scale: Float[Array, " D"],
     suits: Bool[Array, ""],
 ) -> tuple[LogisticFit, Bool[Array, ""]]:
-    """The fit of a row, alone or side by side with others, with a ridge on weights times its scales, and whether to
-    trust it; none is tried where the common basis does not suit its cases, for which the others would wait.
+    """The fit of a row, with a ridge on weights times its scales, and whether to trust it; none is tried where the
+    common basis does not suit its cases, for which the others would wait.
     """
     basis, products, start = common
     own = basis.penalised_by(scale)._replace(deficient=basis.deficient | ~suits)
-    fit = learner._minimum(own, y, w, products, start, learner._quick(y), alone)
+    fit = learner._minimum(own, y, w, products, start, learner._quick(y))
     return fit, ~own.deficient & (fit.trouble != NOT_CONVERGED)
 
 
@@ -484,7 +482,7 @@ class _Prepared(Logistic):
             of_rows = in_turn if alone else jax.vmap
             grams = of_rows(partial(_gram, self.common))(w, scales)
             suits = jax.vmap(lambda gram: cholesky(gram, gram[:, :0]).pivot > _WELL_CONDITIONED)(grams)
-            return of_rows(partial(_of_row, self._plain, alone, self.common, y))(w, scales, suits)
+            return of_rows(partial(_of_row, self._plain, self.common, y))(w, scales, suits)
 
 
 _Orthonormal = Callable[[Float[Array, "p n"]], tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]]

@@ -196,7 +196,7 @@ class Problem(Gram, abc.ABC):
         if shared is None:
             inverses = lax.cond(
                 in_any_row(before.rounds > max(_FEWEST_ROUNDS, len(self.cases) // 3)),
-                lambda: self._inverses(known).astype(before.matrices.dtype),
+                lambda: self._inverses(known),
                 lambda: before.matrices,
             )
         else:
@@ -444,7 +444,6 @@ def minimised(
     start: Start | None = None,
     quick: bool = False,
     close: float | None = None,
-    alone: bool = True,
 ) -> State:
     """Newton's method from a solution [K, p] of zeros or another, at most `steps` steps; none for a hopeless row, which
     would keep the others waiting. It ends with a step that changes no logit by more than `close`, relative to the
@@ -452,7 +451,6 @@ def minimised(
 
     A quick one finds and measures its steps in single precision, in half the time, and ends without a minimum where
     that does not show all curvature. Its minimum is that of the other: gradients are in the precision of the cases.
-    One that is not alone keeps the inverse Hessians that it begins with, which it shares with others.
     """
     dtype = problem.cases.dtype
     eps = float(jnp.finfo(dtype).eps)
@@ -491,7 +489,7 @@ def minimised(
         point = Point(start.solution, objective, jnp.zeros_like(objective))
     else:
         point = at(start.solution)
-        if quick and not alone:
+        if quick:
             shared = start.inverses
             start = start._replace(inverses=shared[:0])
     return lax.while_loop(
