@@ -6,10 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.linalg import solve_triangular
 from sklearn.linear_model import RidgeCV
 
 from jaxgen import Data, assess, learn, resample
 from jaxgen.learn.shrinkage import Centred, Shrinkage
+from jaxgen.learn.systems import inverse_of_lower
 
 PENALTIES = (0.01, 0.1, 1.0, 3.0, 10.0, 100.0)
 KEY = jax.random.key(0)
@@ -108,11 +110,42 @@ def fit_rows(learner, x, y, w, left_out):
 def test_rows_that_leave_out_few_share_one_decomposition(intercept, k):
     """Four cases of 60 or fewer, by hat matrices of all cases: what a fit of each row gives."""
     learner, (x, y) = learn.Ridge(PENALTIES, intercept), problem(60, 40, k, 9.0)
+    assert learner._without_some_is_less(60, 40, 4)
+    _same_as_one_by_one(learner, x, y, rows_without_few(), 4)
+
+
+def rows_without_few():
     w = np.ones((4, 60))
     for row, out in enumerate(([0, 7, 30, 59], [1, 2], [5], [])):
         w[row, out] = 0
-    assert learner._without_some_is_less(60, 40, 4)
-    _same_as_one_by_one(learner, x, y, w, 4)
+    return w
+
+
+def test_groups_of_rows_have_the_same_size(monkeypatch):
+    """Seven rows in three groups of three, of which two rows are made up: what all rows at once give."""
+    x, y = problem(60, 40, 2, 9.0)
+    w = np.concatenate([rows_without_few(), rows_without_few()[:3]])
+    learner = learn.Ridge(PENALTIES)
+    with jax.enable_x64(True):
+        given = (jax.random.split(KEY, 7), *map(jnp.asarray, (x, y, w)))
+        together, _ = learner.fit_rows(*given, 4)
+        monkeypatch.setattr("jaxgen.learn.ridge._ROWS_BYTES", 3 * 4 * 60 * 8)
+        in_groups, trusted = learner.fit_rows(*given, 4)
+        loops = str(jax.make_jaxpr(partial(learner.fit_rows, left_out=4))(*given)).count("length=3")
+    assert trusted.all() and loops == 1
+    for got, want in zip(in_groups, together, strict=True):
+        # sums in another order, times a condition number of at most 1e4
+        np.testing.assert_allclose(got, want, rtol=1e-11)
+
+
+@pytest.mark.parametrize("m", [1, 2, 5, 8, 50])
+def test_the_inverse_of_a_triangular_matrix(m):
+    """Beside SciPy's, of a Cholesky factor with a condition number of a hundred or less."""
+    a = np.random.default_rng(m).normal(size=(m, m))
+    lower = np.linalg.cholesky(a @ a.T / m + 0.1 * np.eye(m))
+    with jax.enable_x64(True):
+        found = inverse_of_lower(jnp.asarray(lower))
+    np.testing.assert_allclose(found, solve_triangular(lower, np.eye(m), lower=True), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

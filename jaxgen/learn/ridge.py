@@ -1,6 +1,8 @@
 """Ridge regression whose penalty is chosen by leave-one-out."""
 
+import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -10,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.products import Products, left_out_cases
 from jaxgen.learn.shrinkage import Centred, Shrinkage, squares_are_easy
+from jaxgen.learn.systems import inverse_of_lower
 from jaxgen.types import Data, Key, Learner, Plan, RowUnits
 from jaxgen.types.numbers import require, require_flag, require_number, shown
 
@@ -205,24 +208,42 @@ class _WithoutSome(NamedTuple):
         self, penalty: Float[Array, ""]
     ) -> tuple[Float[Array, " R"], Float[Array, "R m K"], Float[Array, " R"]]:
         """Of a penalty: mean leave-one-out losses [R], (1 - H_CC)^-1 e_C [R, m, K], and the smallest pivots [R]."""
-        y, n = self.shrinkage.cases.y, len(self.turned)
+        y = self.shrinkage.cases.y
         shrunk = self.turned / (jnp.square(self.shrinkage.values) + penalty)[None]
         hat = shrunk @ self.turned.T + self.share
         residual = y - shrunk @ (self.turned.T @ y)
-        columns = hat.at[self.absent].get(mode="fill", fill_value=0)
-        inside = jnp.take_along_axis(columns, jnp.minimum(self.absent, n - 1)[:, None], axis=2)
-        inside = jnp.where((self.absent < n)[:, None], inside, 0)
-        unit = jnp.broadcast_to(jnp.eye(inside.shape[1], dtype=y.dtype), inside.shape)
+        rows, m = self.absent.shape
+        groups = math.ceil(rows * m * hat.nbytes / len(hat) / _ROWS_BYTES)
+        # All groups have the same size: a last one of another would run beside the loop, and two calls of LAPACK at a
+        # time may wait for each other for ever.
+        short = -rows % groups
+        absent = jnp.pad(self.absent, ((0, short), (0, 0)), constant_values=len(hat))
+        present = jnp.pad(self.present, ((0, short), (0, 0)), constant_values=1)
+        of_rows = jax.vmap(partial(self._left_out_of_row, hat, residual))
+        grouped = lax.map(lambda group: of_rows(*group), (_in_groups(absent, groups), _in_groups(present, groups)))
+        error, pull, pivot = (a.reshape(-1, *a.shape[2:])[:rows] for a in grouped)
+        return error, pull, pivot
+
+    def _left_out_of_row(
+        self,
+        hat: Float[Array, "n n"],
+        residual: Float[Array, "n K"],
+        absent: Int[Array, " m"],
+        present: Float[Array, " n"],
+    ) -> tuple[Float[Array, ""], Float[Array, "m K"], Float[Array, ""]]:
+        """The same of a row, from the hat matrix of all cases and their residuals."""
+        columns = jnp.take(jnp.pad(hat, ((0, 1), (0, 0))), absent, axis=0, mode="clip")
+        inside = jnp.take(jnp.pad(columns, ((0, 0), (0, 1))), absent, axis=1, mode="clip")
+        unit = jnp.eye(len(absent), dtype=hat.dtype)
         factor = jnp.linalg.cholesky(unit - inside, symmetrize_input=False)
-        root = lax.linalg.triangular_solve(factor, unit, left_side=True, lower=True)
-        solved = jnp.matmul(root, columns)  # takes less time than solving for all cases
-        gone = jnp.matmul(root, residual.at[self.absent].get(mode="fill", fill_value=0))
-        own = jnp.diagonal(hat)[None] + jnp.sum(jnp.square(solved), axis=1)
-        moved = residual[None] + jnp.einsum("rmn,rmk->rnk", solved, gone)
-        losses = jnp.sum(jnp.square(moved), axis=2) / jnp.square(1 - own)
-        error = jnp.sum(jnp.where(self.present > 0, losses, 0), axis=1) / jnp.sum(self.present, axis=1)
-        pull = jnp.einsum("rlm,rlk->rmk", root, gone)
-        return error, pull, jnp.min(jnp.square(jnp.diagonal(factor, axis1=1, axis2=2)), axis=1)
+        root = inverse_of_lower(factor)
+        solved = root @ columns  # takes less time than solving for all cases
+        gone = root @ jnp.take(jnp.pad(residual, ((0, 1), (0, 0))), absent, axis=0, mode="clip")
+        own = jnp.diagonal(hat) + jnp.sum(jnp.square(solved), axis=0)
+        moved = residual + solved.T @ gone
+        losses = jnp.sum(jnp.square(moved), axis=1) / jnp.square(1 - own)
+        error = jnp.sum(jnp.where(present > 0, losses, 0)) / jnp.sum(present)
+        return error, root.T @ gone, jnp.min(jnp.square(jnp.diagonal(factor)))
 
     def _coefficients(
         self, penalty: Float[Array, " R"], pull: Float[Array, "R m K"]
@@ -236,6 +257,11 @@ class _WithoutSome(NamedTuple):
         return weights, cases.y_mean[None] - self.share * jnp.sum(pull, axis=1) - jnp.einsum(
             "d,rdk->rk", cases.x_mean, weights
         )
+
+
+def _in_groups(rows: Shaped[Array, "R *N"], groups: int) -> Shaped[Array, "G S *N"]:
+    """Rows in groups of the same size."""
+    return rows.reshape(groups, -1, *rows.shape[1:])
 
 
 class _Decomposed(NamedTuple):
