@@ -25,7 +25,7 @@ _HATS = 8
 _ROWS_BYTES = 1 << 21
 """Cases of several rows, in coordinates of each, that are looked at together: more would leave the cache."""
 
-_DECOMPOSITION = 8
+_DECOMPOSITION = 3
 """Arithmetic of the eigenvectors of a product x' x of D inputs, beside D^3 multiplications of a large product."""
 
 
@@ -61,7 +61,7 @@ class Ridge(Learner):
     intercept: bool = True
 
     shares_rows: ClassVar[bool] = True
-    worth_sharing: ClassVar[tuple[int, float]] = (2, 0.0)
+    worth_sharing: ClassVar[tuple[int, float]] = (2, 0.5)
     precise: ClassVar[bool] = True
 
     def check(self, data: Data, plan: Plan) -> None:
