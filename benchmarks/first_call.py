@@ -55,7 +55,9 @@ def learners():
         "ridge": (regression, learn.LeastSquares(ridge=1.0), Ridge(alpha=1.0)),
         "5 neighbours": (regression, learn.Neighbours(5), KNeighborsRegressor(5)),
         "5 neighbours of classes": (classification, learn.Neighbours(5), KNeighborsClassifier(5)),
-        "logistic, ridge 1": (classification, learn.Logistic(ridge=1.0), LogisticRegression(C=1.0, max_iter=1000)),
+        "logistic, ridge 1": (("wine", "digits"), learn.Logistic(ridge=1.0), LogisticRegression(max_iter=1000)),
+        # Of two classes scikit-learn has one column of logits, whose ridge is half of that of our two.
+        "logistic, ridge 2": (("breast_cancer",), learn.Logistic(ridge=2.0), LogisticRegression(max_iter=1000)),
         "network": (regression, network(False), peer(False)),
         "network of classes": (classification, network(True), peer(True)),
         "4 networks, stopped early": (regression, stopped(False), None),

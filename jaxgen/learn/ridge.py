@@ -23,10 +23,12 @@ _HATS = 8
 """A hat matrix may take so many times the memory of the inputs."""
 
 _ROWS_BYTES = 1 << 21
-"""Cases of several rows, in coordinates of each, that are looked at together: more would leave the cache."""
+"""Numbers of several rows that are looked at together, their cases in coordinates of each or columns of hat matrices:
+more would leave the cache.
+"""
 
 _DECOMPOSITION = 3
-"""Arithmetic of the eigenvectors of a product x' x of D inputs, beside D^3 multiplications of a large product."""
+"""Arithmetic of the eigenvectors of a product x' x of D inputs, beside D^3 multiplications of small matrices."""
 
 
 class RidgeFit(NamedTuple):
