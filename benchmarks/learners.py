@@ -124,7 +124,8 @@ def from_minimum(name):
         "scikit-learn": LogisticRegression(C=1.0, max_iter=1000),
         "the same, near the minimum": exact_peer(1e-10),
     }
-    found = {"jaxgen": centred(data.x @ info["weights"][0] + info["intercept"][0])} | {way: logits(peer) for way, peer in others.items()}
+    found = {"jaxgen": centred(data.x @ info["weights"][0] + info["intercept"][0])}
+    found |= {way: logits(peer) for way, peer in others.items()}
     return {"data": name} | {way: float(np.abs(each - right).max()) for way, each in found.items()}
 
 
@@ -262,9 +263,9 @@ def main():
             "",
             pd.DataFrame(rows).to_string(index=False, float_format=lambda value: f"{value:.3g}"),
             "",
-            "Largest distance of a logit from that at the minimum, logistic regression of a fold of ten. The minimum is",
-            'that of solver="newton-cholesky", tol=1e-13; scikit-learn by default, and with solver="newton-cg", tol=1e-10',
-            '("both near the minimum" above).',
+            "Largest distance of a logit from that at the minimum, logistic regression of a fold of ten. The",
+            'minimum is that of solver="newton-cholesky", tol=1e-13; scikit-learn by default, and with',
+            'solver="newton-cg", tol=1e-10 ("both near the minimum" above).',
             "",
             pd.DataFrame([from_minimum(name) for name in ("wine", "breast_cancer", "digits")]).to_string(
                 index=False, float_format=lambda value: f"{value:.1e}"
