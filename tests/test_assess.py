@@ -16,7 +16,7 @@ import pytest
 from jaxgen import Data, assess, learn, loss, resample
 from jaxgen.engine import budget, program, progress
 from jaxgen.learn import logistic
-from jaxgen.types import as_learner
+from jaxgen.types import Learner, as_learner
 from jaxgen.types.identity import named
 
 pytestmark = pytest.mark.devices
@@ -248,6 +248,65 @@ def test_gathered_copies_give_what_masks_give(learner, monkeypatch):
         results.append(assess(KEY, learner, data, plan).values)
     for got in gathered:
         np.testing.assert_allclose(got, masked[0], rtol=1e-3, atol=1e-4)  # single precision, some rows of 3 cases
+
+
+@pytest.mark.parametrize("derived", [True, False])
+def test_rows_of_a_learner_that_copies_cases_get_copies(derived):
+    """Whether it derives from `Learner` or not, also inside a wrapper; the largest row has all it needs and no more."""
+
+    @dataclass(frozen=True)
+    class Own:
+        copies_cases = True
+
+        def fit(self, key, x, y, w):
+            return {"seen": jnp.full((), len(x)), "used": jnp.sum(w > 0)}
+
+        def predict(self, params, x):
+            return jnp.zeros_like(x[:, :1])
+
+        def diagnose(self, params):
+            return params
+
+    learner = dataclass(frozen=True)(type("Derived", (Own, Learner), {}))() if derived else Own()
+    data, plan = problem(), resample.k_fold(OTHER, 24, 5)
+    for each in (learner, learn.Augmented(learner)):
+        info = assess(KEY, each, data, plan).info
+        factor = 1 if each is learner else 2
+        np.testing.assert_array_equal(info["seen"], factor * plan.train_sizes.max())
+        np.testing.assert_array_equal(info["used"], factor * plan.train_sizes)
+
+
+def test_early_stopped_networks_of_copies_are_those_of_masks(monkeypatch):
+    """Rows of 21 to 22 of 24 cases, whose members learn from 15 to 17."""
+    learner = learn.EarlyStopped(learn.Descent(learn.MLP((2,)), steps=20))
+    data, plan = problem(), resample.k_fold(OTHER, 24, 9)
+    assert ENGINE.way(learner, loss.squared, data, plan).used == plan.train_sizes.max()
+    copies = assess(KEY, learner, data, plan)
+    monkeypatch.setattr(learn.EarlyStopped, "copies_cases", False)
+    assert ENGINE.way(learner, loss.squared, data, plan).used is None
+    masks = assess(KEY, learner, data, plan)
+    np.testing.assert_array_equal(copies.info["iteration"], masks.info["iteration"])
+    np.testing.assert_allclose(copies.values, masks.values, rtol=1e-4, atol=1e-5)  # 20 steps in single precision
+
+
+def test_what_rows_of_copies_read_in_a_loop_takes_room_in_the_cache():
+    """Of 4 inputs and one number made of each case, the inputs are four times as many."""
+
+    @dataclass(frozen=True)
+    class Looping(Learner):
+        def fit(self, key, x, y, w):
+            return jax.lax.fori_loop(0, 1000, lambda _, a: x @ jnp.ones(x.shape[1]) * 0.5 + a, w * y[:, 0])
+
+        def predict(self, params, x):
+            return jnp.zeros_like(x[:, :1])
+
+    data = problem(d=4)
+    for share, least, most in ((0.5, 4 * 4 * 12, 4 * 4 * 12), (0.9, 4 * 21, 4 * 24)):
+        plan = resample.leave_out(KEY, data.n, 1 - share, 4)
+        chosen = ENGINE.way(Looping(), loss.squared, data, plan)
+        job = ENGINE.job_of(Looping(), loss.squared, data, chosen, tuple(jax.devices()[:1]), False)
+        size = np.dtype(job.dtype).itemsize // 4
+        assert size * least <= program.facts(job).loop_bytes <= size * most
 
 
 def test_the_engine_does_not_change_what_it_is_given():

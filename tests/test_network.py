@@ -12,6 +12,7 @@ from scipy import stats
 from jaxgen import Data, assess, learn, resample
 from jaxgen.learn import L2, MLP, Descent, PerTask, Sparse, Tied
 from jaxgen.learn.network.activations import tanh
+from jaxgen.learn.network.iterative import prepare
 from jaxgen.learn.network.nets import as_network
 
 RANDOM = np.random.default_rng(0)
@@ -203,6 +204,46 @@ def test_absent_cases_change_nothing(network, bits):
             for a, bad in ((x, dtype.type(np.nan)), (y, dtype.type(np.inf)))
         )
         close(train(learner, bad_x, bad_y, w, x)[1], want, dtype)
+
+
+@pytest.mark.parametrize("network", [MLP((3,), skip=True), MLP(())], ids=repr)
+@pytest.mark.parametrize("own", [True, False], ids=["cases of their own", "shared cases"])
+@pytest.mark.parametrize("sets", [None, 2])
+def test_a_turned_copy_of_the_inputs_changes_no_gradient(network, own, sets, double):
+    """Networks that have cases of their own learn by the copy, and others by the inputs as they are: a copy of zeros
+    tells which. Both are sums of 40 products in another order.
+    """
+    x, y = RANDOM.normal(size=(2, 5, 40, 30)), RANDOM.normal(size=(2, 5, 40, 2))
+    w = jnp.ones(40)
+    keys = jax.random.split(jax.random.key(0), (2, 5))
+
+    def slopes(key, x, y, turned):
+        learner = Descent(network)
+        params = learner.init(key, x, y)
+        cases = prepare(x, y, w)
+        cases = cases if turned is None else cases._replace(turned=turned * x)
+        return jax.grad(learner.energy)(params, cases)
+
+    def of_all(turned):
+        of_rows = jax.vmap(slopes, (0, 0 if own else None, 0, None))
+        if sets is None:
+            return jax.jit(of_rows)(keys[0], *((a[0] if own else a[0, 0]) for a in (x,)), y[0], turned)
+        return jax.jit(jax.vmap(of_rows, (0, 0, 0, None)))(keys, x if own else x[:, 0], y, turned)
+
+    plain = of_all(None)
+    for got, expected in zip(jax.tree.leaves(of_all(jnp.ones(()))), jax.tree.leaves(plain), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+    without = of_all(jnp.zeros(()))
+    for name in network.input_layers:
+        np.testing.assert_allclose(without[name]["kernel"], 0 if own else plain[name]["kernel"], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("learner", [Descent(MLP((3,)), steps=5), learn.Conjugate(MLP((3,)), steps=3)], ids=repr)
+@pytest.mark.parametrize("inputs", [23, 24])
+def test_many_inputs_are_turned_once_for_the_whole_training(learner, inputs):
+    x, y = jnp.zeros((10, inputs)), jnp.zeros((10, 2))
+    turned = learner.begin(jax.random.key(0), x, y, jnp.ones(10), None).cases.turned
+    assert turned is None if inputs < 24 else turned.shape == x.shape
 
 
 def test_a_weight_of_two_is_the_case_twice(double):

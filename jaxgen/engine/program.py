@@ -93,7 +93,8 @@ class Facts:
 
     Attributes:
       row_bytes: size of the widest intermediate array of a row while it is fitted.
-      loop_bytes: the same inside loops of many rounds, whose arrays are used again and again.
+      loop_bytes: the same inside loops of many rounds, whose arrays are used again and again, together with what these
+        read where rows have cases of their own.
       predict_bytes: the same while it predicts all cases.
       alone: it seems to call LAPACK, and then must not run beside another; see `Program`.
       operations: arithmetic of one training and its predictions, roughly; see `Learner.rounds`.
@@ -212,7 +213,7 @@ def _traced(job: Job) -> Facts:
         if job.in_pieces and job.one_data_set:
             once = operations_of_once(fit, lambda equation: _operations_of(equation, rounds, rows, shared=True), _SAME)
     operations = (_operations(fit, rounds, rows) - shared) / rows + _operations(predict, rounds)
-    in_loops = _widest(_equations_of_loops(fit), rows)
+    in_loops = max(_widest(_equations_of_loops(fit), rows), _widest_read(_loops(fit)) if job.used is not None else 0)
     return Facts(widest, in_loops, _widest(_equations(predict), 1), alone, operations, max(0.0, shared - once), info)
 
 
@@ -225,6 +226,11 @@ def _widest(equations: Iterator[Any], rows: int) -> int:
         if rows in v.aval.shape or rows == 1
     )
     return max(1, max(sizes, default=1) // rows)
+
+
+def _widest_read(loops: Iterator[Any]) -> int:
+    """Bytes of the largest array that some loops of a program of one row read."""
+    return max((math.prod(v.aval.shape) * v.aval.dtype.itemsize for loop in loops for v in loop.invars), default=0)
 
 
 def _operations(program: Any, rounds: int | None, rows: int | None = None, shared: bool = False) -> float:
@@ -266,13 +272,19 @@ def _operations_of(equation: Any, rounds: int | None, rows: int | None = None, s
     return size * (_COSTLY if name in _TRANSCENDENTAL else 1)
 
 
-def _equations_of_loops(program: Any) -> Iterator[Any]:
-    """The equations inside all loops of a traced program, but for those of few rounds."""
+def _loops(program: Any) -> Iterator[Any]:
+    """All loops of a traced program, but for those of few rounds."""
     for equation in _equations(program):
         if equation.primitive.name == "while" or (
             equation.primitive.name == "scan" and equation.params["length"] > _FEW_ROUNDS
         ):
-            yield from _inner(equation)
+            yield equation
+
+
+def _equations_of_loops(program: Any) -> Iterator[Any]:
+    """The equations inside these loops."""
+    for loop in _loops(program):
+        yield from _inner(loop)
 
 
 def _equations(program: Any) -> Iterator[Any]:

@@ -24,7 +24,9 @@ from jaxgen.types.calls import distribution_of, losses_of
 from jaxgen.types.identity import code_digest
 
 _GATHER_SHARE = 0.75
-"""Rows that use at most this share of the cases train on a gathered copy of them, others on all cases with masks."""
+"""Rows that use at most this share of the cases train on a gathered copy of them, others on all cases with masks; rows
+of a learner that copies cases anyway are all gathered.
+"""
 
 _LARGE = 1 << 17
 """Inputs of all cases, in numbers, from which on two rows are worth sharing work."""
@@ -89,9 +91,10 @@ def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
     together = together and plan.resamples >= (min(2, least_rows) if large else least_rows)
     together = together and not about(loss).distribution
     counts = together and learner.counts_left_out and not plan.repeats_cases
+    gathered = most < data.n if learner.copies_cases else most <= _GATHER_SHARE * data.n
     return Way(
         together,
-        most if most <= _GATHER_SHARE * data.n else None,
+        most if gathered else None,
         _left_out(data, data.n - fewest) if counts else None,
         min(_MOST_ROWS, 1 << (plan.resamples.bit_length() - 1)) if together and learner.prepares_rows else 1,
         fewest / data.n,

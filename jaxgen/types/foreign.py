@@ -91,6 +91,11 @@ class Foreign(Learner):
         return bool(getattr(self.own, "counts_left_out", True))
 
     @property
+    def copies_cases(self) -> bool:
+        """As it says, if it does."""
+        return bool(getattr(self.own, "copies_cases", False))
+
+    @property
     def worth_sharing(self) -> tuple[int, float]:
         """As it says, if it does."""
         found = getattr(self.own, "worth_sharing", super().worth_sharing)

@@ -136,6 +136,11 @@ class Learner(Value):
         return True
 
     @property
+    def copies_cases(self) -> bool:
+        """Whether `fit` trains on copies of parts of its cases, so that rows gain nothing from sharing all of them."""
+        return False
+
+    @property
     def worth_sharing(self) -> tuple[int, float]:
         """The fewest rows, and the least share of the cases that each trains on, for which `fit_rows` is quicker; of
         large data two rows are enough.

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.network.iterative import Iterative, Steps, Units, draws, norm, prepare
-from jaxgen.learn.network.nets import moves_units
+from jaxgen.learn.network.nets import moves_units, worth_turning
 from jaxgen.types import Data, Key, Plan
 from jaxgen.types.numbers import require_number
 
@@ -146,7 +146,8 @@ class Conjugate(Iterative):
         """A training on cases [n, D], [n, K] of weights [n] that can be advanced iteration by iteration; with `units`,
         [D] each, of a network that sees inputs in these.
         """
-        cases, random = prepare(x, y, w, units), self.init(key, x, y)
+        cases = prepare(x, y, w, units, worth_turning(self.network, x.shape[1]))
+        random = self.init(key, x, y)
         params, restored = ravel_pytree(random if start is None else start)
         measured = jax.value_and_grad(lambda params: self.energy(restored(params), cases))
         search = _Search(self.curvature, jnp.maximum(_ROUNDING, jnp.sqrt(jnp.sum(cases.w))))

@@ -10,7 +10,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, PyTree
 
 from jaxgen.learn.network.iterative import Cases, Iterative, Steps, Trained, Units, norm, prepare
-from jaxgen.learn.network.nets import as_network, moves_units
+from jaxgen.learn.network.nets import as_network, moves_units, worth_turning
 from jaxgen.types import Data, Key, Plan
 from jaxgen.types.keys import stream
 from jaxgen.types.numbers import first_line, require, require_number, require_one_of, shown
@@ -121,7 +121,8 @@ class Descent(Iterative):
         """A training on cases [n, D], [n, K] of weights [n] that can be advanced iteration by iteration; with `units`,
         [D] each, of a network that sees inputs in these.
         """
-        cases, network = prepare(x, y, w, units), as_network(self.network)
+        turned = self.batch is None and worth_turning(self.network, x.shape[1])
+        cases, network = prepare(x, y, w, units, turned), as_network(self.network)
         _, training_key = jax.random.split(key)
         random = self.init(key, x, y)
         factors = self._fixed_factors(cases)

@@ -59,13 +59,15 @@ class Units(NamedTuple):
 
 class Cases(NamedTuple):
     """Training cases inside a network: inputs [D, n], targets [K, n], weights [n]; all finite. Inputs with `units` are
-    those of the data, and the network is one of inputs in these units.
+    those of the data, and the network is one of inputs in these units. `turned` are the same inputs once more, where
+    the network may learn faster with them.
     """
 
     x: Float[Array, "D n"]
     y: Float[Array, "K n"]
     w: Float[Array, " n"]
     units: Units | None = None
+    turned: Float[Array, "n D"] | None = None
 
 
 class Steps(NamedTuple):
@@ -416,7 +418,8 @@ class Iterative(Learner):
         network = as_network(self.network)
         if cases.units is not None:
             params = self.network.on_data_units(params, *cases.units)
-        return network.forward(params, cases.x, cases.w, None, key)
+        more: dict[str, Any] = {} if cases.turned is None else {"turned": cases.turned}
+        return network.forward(params, cases.x, cases.w, None, key, **more)
 
     def _network(self, training: Steps, state: Any) -> Trained:
         """The network that a state holds and its statistics; nobody has looked at its gradient, which is NaN."""
@@ -437,8 +440,15 @@ def _failed(before: Int[Array, ""], error: Float[Array, ""], iteration: Any) -> 
     return jnp.where((before < 0) & ~jnp.isfinite(error), iteration, before)
 
 
-def prepare(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], units: Units | None = None) -> Cases:
-    """Cases as networks take them, [D, n], [K, n], [n]; whatever stands in the targets of a case of weight 0 becomes 0.
+def prepare(
+    x: Float[Array, "n D"],
+    y: Float[Array, "n K"],
+    w: Float[Array, " n"],
+    units: Units | None = None,
+    turned: bool = False,
+) -> Cases:
+    """Cases as networks take them, [D, n], [K, n], [n], the inputs also `turned` where it is asked for; whatever stands
+    in the targets of a case of weight 0 becomes 0.
 
     The inputs do not depend on the weights, so that all weightings of the same cases share one array of them: that of
     each row would leave the cache. So inputs that no network can learn from, being not finite or too large for their
@@ -446,7 +456,8 @@ def prepare(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"
     """
     usable = jnp.abs(x) < math.sqrt(float(jnp.finfo(x.dtype).max))
     targets = jnp.where(jnp.all(usable, axis=1)[None], y.T, jnp.nan)
-    return Cases(jnp.where(usable, x, 0).T, jnp.where((w > 0)[None], targets, 0), w, units)
+    inputs, targets = jnp.where(usable, x, 0), jnp.where((w > 0)[None], targets, 0)
+    return Cases(inputs.T, targets, w, units, inputs if turned else None)
 
 
 def draws(network: Any) -> bool:

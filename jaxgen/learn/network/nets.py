@@ -21,6 +21,12 @@ from jaxgen.types import Data, Key
 from jaxgen.types.numbers import first_line, require, require_flag, require_number, shown
 from jaxgen.types.value import Value
 
+_WORTH_TURNING = 24
+"""Inputs from which on the gradient by their weights is found faster from inputs [n, D] than from [D, n], which the
+product would turn by itself in every step, where each network has cases of its own: on a CPU in 45 to 95 % of the time.
+One product for all networks that share their cases gains nothing.
+"""
+
 Inputs = Float[Array, "D n"]
 Weights = Float[Array, " n"]
 
@@ -89,8 +95,40 @@ def _scaled(scale: float, mode: Any) -> Callable[..., Array]:
 _STARTS = {"glorot": (1.0, "fan_avg"), "lecun": (1.0, "fan_in"), "he": (2.0, "fan_in")}
 
 
+@jax.custom_vjp
+def _product(kernel: Float[Array, "H D"], x: Float[Array, "D n"], turned: Float[Array, "n D"]) -> Float[Array, "H n"]:
+    """kernel @ x, where the inputs are constants, of which there is a copy turned to [n, D] for the gradient."""
+    return kernel @ x
+
+
+def _product_and_inputs(kernel: Array, x: Array, turned: Array) -> tuple[Array, tuple[Array, Array]]:
+    return kernel @ x, (x, turned)
+
+
+def _slopes(inputs: tuple[Array, Array], slope: Float[Array, "H n"]) -> tuple[Array, None, None]:
+    return _slope_by_kernel(slope, *inputs), None, None
+
+
+_product.defvjp(_product_and_inputs, _slopes)
+
+
+@jax.custom_batching.custom_vmap
+def _slope_by_kernel(
+    slope: Float[Array, "H n"], x: Float[Array, "D n"], turned: Float[Array, "n D"]
+) -> Float[Array, "H D"]:
+    """slope @ x', by the inputs turned where networks that run together have cases of their own."""
+    return jnp.einsum("hn,dn->hd", slope, x)
+
+
+@_slope_by_kernel.def_vmap
+def _slopes_by_kernels(rows: int, batched: list[bool], slope: Array, x: Array, turned: Array) -> tuple[Array, bool]:
+    axes = [0 if each else None for each in batched]
+    by_inputs = _slope_by_kernel.fun if not batched[1] else lambda slope, x, turned: slope @ turned
+    return jax.vmap(by_inputs, axes)(slope, x, turned), True
+
+
 class _Dense(nn.Module):
-    """kernel [out, in] @ x [in, n] + bias [out].
+    """kernel [out, in] @ x [in, n] + bias [out]; of constant inputs there may be a copy `turned`, [n, in].
 
     Where cases have weights [n], the bias is added as a product, so that its gradient is one too, which takes less time
     than a sum over the cases.
@@ -101,9 +139,10 @@ class _Dense(nn.Module):
     bias: bool = True
 
     @nn.compact
-    def __call__(self, x: Array, w: Array | None) -> Array:
+    def __call__(self, x: Array, w: Array | None, turned: Array | None = None) -> Array:
         weights = _scaled(*_STARTS[self.start]) if isinstance(self.start, str) else nn.initializers.zeros
-        product = self.param("kernel", weights, (self.width, x.shape[0]), x.dtype) @ x
+        kernel = self.param("kernel", weights, (self.width, x.shape[0]), x.dtype)
+        product = kernel @ x if turned is None else _product(kernel, x, turned)
         if not self.bias:
             return product
         bias = self.param("bias", nn.initializers.zeros, (self.width,), x.dtype)[:, None]
@@ -136,22 +175,22 @@ class _Layers(nn.Module):
     outputs: int
 
     @nn.compact
-    def __call__(self, x: Array, w: Array | None, statistics: Any, key: Any) -> Forward:
+    def __call__(self, x: Array, w: Array | None, statistics: Any, key: Any, turned: Array | None = None) -> Forward:
         mlp = self.mlp
         activation = activation_of(mlp.activation)
         h, hidden, statistics_seen = self._disturbed(x, 0, w, key), [], []
-        direct = h
+        direct, turned = h, turned if h is x else None
         for number, width in enumerate(mlp.hidden):
-            h = _Dense(width, mlp.init, name=f"hidden_{number}")(h, w)
+            h = _Dense(width, mlp.init, name=f"hidden_{number}")(h, w, turned if h is x else None)
             if mlp.batch_norm:
                 h, seen = _BatchNorm(name=f"norm_{number}")(h, w, None if w is not None else statistics[number])
                 statistics_seen.append(seen)
             h = activation(h)
             hidden.append(h)
             h = self._disturbed(h, number + 1, w, key)
-        outputs = _Dense(self.outputs, mlp.init, name="output")(h, None)
+        outputs = _Dense(self.outputs, mlp.init, name="output")(h, None, turned if h is x else None)
         if mlp.skip:
-            outputs = outputs + _Dense(self.outputs, mlp.init, bias=False, name="skip")(direct, w)
+            outputs = outputs + _Dense(self.outputs, mlp.init, bias=False, name="skip")(direct, w, turned)
         return Forward(outputs, tuple(hidden), tuple(statistics_seen))
 
     def _disturbed(self, h: Array, layer: int, w: Array | None, key: Any) -> Array:
@@ -239,11 +278,19 @@ class MLP(Value):
         )
 
     def forward(
-        self, params: PyTree, x: Inputs, w: Weights | None = None, statistics: PyTree = None, key: Key | None = None
+        self,
+        params: PyTree,
+        x: Inputs,
+        w: Weights | None = None,
+        statistics: PyTree = None,
+        key: Key | None = None,
+        turned: Float[Array, "n D"] | None = None,
     ) -> Forward:
-        """Outputs [K, n], hidden activations and statistics of cases [D, n]."""
+        """Outputs [K, n], hidden activations and statistics of cases [D, n]; of inputs that are constants, a copy
+        turned to [n, D] may make gradients faster.
+        """
         layers: Any = _Layers(self, len(params["output"]["bias"]))
-        return layers.apply({"params": params}, x, w, statistics, key)
+        return layers.apply({"params": params}, x, w, statistics, key, turned)
 
     def on_data_units(self, params: PyTree, centre: Float[Array, " D"], scale: Float[Array, " D"]) -> PyTree:
         """Parameters with which the network makes of inputs x what it makes of (x - centre) / scale, [D] each, with
@@ -478,6 +525,11 @@ def as_network(network: Any) -> Network:
 def moves_units(network: Any) -> bool:
     """Whether the units of inputs can be moved into the first layer of a network."""
     return isinstance(network, MLP) and not network.random
+
+
+def worth_turning(network: Any, inputs: int) -> bool:
+    """Whether a network may learn faster with a turned copy of so many inputs beside them."""
+    return isinstance(network, MLP) and inputs >= _WORTH_TURNING
 
 
 def check_network(network: Any) -> None:

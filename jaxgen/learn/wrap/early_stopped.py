@@ -85,6 +85,11 @@ class EarlyStopped(Wrapper):
         )
 
     @property
+    def copies_cases(self) -> bool:
+        """Each member trains on a copy of the cases that do not validate it."""
+        return True
+
+    @property
     def freedom(self) -> Freedom:
         """As of the learner inside, but another origin of the targets only with a loss of differences, and no other
         unit of the targets: `diagnose` tells the validation errors.

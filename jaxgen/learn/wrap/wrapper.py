@@ -67,6 +67,11 @@ class Wrapper(Learner):
         """How often the learner inside goes through its cases."""
         return self.inside.rounds
 
+    @property
+    def copies_cases(self) -> bool:
+        """Whether the learner inside trains on copies of parts of its cases."""
+        return self.inside.copies_cases
+
     def for_data(self, data: Data) -> Learner:
         """The same with the learner inside as it is to be used on these data."""
         return replace(self, base=self.inside.for_data(data))
