@@ -11,6 +11,7 @@ from scipy import stats
 
 from jaxgen import Data, assess, learn, resample
 from jaxgen.learn import L2, MLP, Descent, PerTask, Sparse, Tied
+from jaxgen.learn.network import nets
 from jaxgen.learn.network.activations import tanh
 from jaxgen.learn.network.iterative import prepare
 from jaxgen.learn.network.nets import as_network
@@ -470,6 +471,17 @@ def test_starts(init, half_width):
         assert not biases.any()
     else:
         assert stats.kstest(biases, "uniform", (-half_width, 2 * half_width)).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("name", ["glorot", "lecun", "he"])
+def test_starts_are_those_of_jax(name, dtype):
+    """Number for number, though they are drawn as one row."""
+    asked = getattr(jax.nn.initializers, f"{name}_uniform")(in_axis=-1, out_axis=-2)
+
+    drawn = nets._scaled(*nets._STARTS[name])
+    for shape in ((5, 4), (1, 7), (300, 20)):
+        key = jax.random.key(shape[0])
+        np.testing.assert_array_equal(drawn(key, shape, dtype), asked(key, shape, dtype))
 
 
 def test_tasks_start_differently():

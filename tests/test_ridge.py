@@ -132,7 +132,8 @@ def test_groups_of_rows_have_the_same_size(monkeypatch):
         monkeypatch.setattr("jaxgen.learn.ridge._ROWS_BYTES", 3 * 4 * 60 * 8)
         in_groups, trusted = learner.fit_rows(*given, 4)
         loops = str(jax.make_jaxpr(partial(learner.fit_rows, left_out=4))(*given)).count("length=3")
-    assert trusted.all() and loops == 1
+    assert trusted.all()
+    assert loops == 1
     for got, want in zip(in_groups, together, strict=True):
         # sums in another order, times a condition number of at most 1e4
         np.testing.assert_allclose(got, want, rtol=1e-11)

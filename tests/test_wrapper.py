@@ -35,7 +35,7 @@ from jaxgen.learn.products import Products
 from jaxgen.learn.scale import binary_unit
 from jaxgen.learn.wrap import wrapper
 from jaxgen.types import Freedom, as_learner
-from jaxgen.types.keys import stream
+from jaxgen.types.keys import several, stream
 from jaxgen.types.value import Value
 
 KEY = jax.random.key(0)
@@ -461,6 +461,16 @@ def test_rows_whose_fits_depend_on_units_are_not_shared(inside):
 
 
 # Random numbers
+
+
+def test_several_keys_are_those_of_split():
+    """Under `vmap` too."""
+    np.testing.assert_array_equal(
+        *(jax.random.key_data(make(KEY, 7)) for make in (several, jax.random.split)), strict=True
+    )
+    keys = jax.random.split(KEY, 3)
+    found, expected = (jax.vmap(lambda key, make=make: make(key, 2))(keys) for make in (several, jax.random.split))
+    np.testing.assert_array_equal(jax.random.key_data(found), jax.random.key_data(expected))
 
 
 def test_streams_are_named():

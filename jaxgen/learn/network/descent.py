@@ -123,7 +123,7 @@ class Descent(Iterative):
         """
         turned = self.batch is None and worth_turning(self.network, x.shape[1])
         cases, network = prepare(x, y, w, units, turned), as_network(self.network)
-        _, training_key = jax.random.split(key)
+        training_key = jax.random.fold_in(key, 1)
         random = self.init(key, x, y)
         factors = self._fixed_factors(cases)
         params = random if start is None else start

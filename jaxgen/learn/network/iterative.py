@@ -174,7 +174,7 @@ class Iterative(Learner):
         """The parameters that `fit` with the same key starts from; only the shapes and types of x [n, D] and y [n, K]
         matter.
         """
-        return as_network(self.network).start(jax.random.split(key)[0], x, y)
+        return as_network(self.network).start(jax.random.fold_in(key, 0), x, y)
 
     def fit(
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from jaxgen.learn.wrap.early_stopped import EarlyStopped
 from jaxgen.learn.wrap.wrapper import Changing, Entered
 from jaxgen.types import Data, Freedom, Key, Minimum, Params, Plan
+from jaxgen.types.keys import several
 from jaxgen.types.numbers import first_line, require, shown
 
 
@@ -38,7 +39,7 @@ class Augmented(Changing):
 
     def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:
         """All cases [(1 + copies) n, D], the copies after their originals."""
-        copy_key, fit_key = jax.random.split(key)
+        copy_key, fit_key = several(key, 2)
         return Entered(None, fit_key, *self._enlarged(copy_key, x, y, w))
 
     def outside(self, own: Any, params: Params) -> Params:
@@ -101,7 +102,7 @@ class Augmented(Changing):
         """The cases and their copies; those of a case depend on its place among the cases in use."""
 
         def copies(place, x, y):
-            copy_keys = jax.random.split(jax.random.fold_in(key, place), self.copies)
+            copy_keys = several(jax.random.fold_in(key, place), self.copies)
             return jax.vmap(lambda copy_key: self.augment(copy_key, x, y))(copy_keys)
 
         more_x, more_y = jax.vmap(copies, out_axes=1)(jnp.cumsum(w > 0), x, y)

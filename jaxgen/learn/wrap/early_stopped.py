@@ -24,6 +24,7 @@ from jaxgen.learn.wrap.validation import (
 from jaxgen.learn.wrap.wrapper import Wrapper
 from jaxgen.loss import about, by_name, squared
 from jaxgen.types import Data, Freedom, Key, Loss, Params, Plan
+from jaxgen.types.keys import several
 from jaxgen.types.numbers import require, require_flag, require_number, shown
 from jaxgen.types.predictive import Mixture
 
@@ -126,7 +127,7 @@ class EarlyStopped(Wrapper):
         order: Int[Array, " n"] | None = None,
     ) -> Stopped:
         """The members from start parameters with a leading axis [M]; a refit begins from those of the first."""
-        order_key, refit_key, *member_keys = jax.random.split(key, 2 + self._splits)
+        order_key, refit_key, *member_keys = several(key, 2 + self._splits)
         order = self._order(order_key, y, w) if order is None else order
         portions = self._portions(len(w), jnp.sum(w > 0, dtype=jnp.int32))
         loss = by_name(self.loss)

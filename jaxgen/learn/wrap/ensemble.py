@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from jaxgen.learn.batched import over_members
 from jaxgen.learn.wrap.wrapper import Wrapper
 from jaxgen.types import Data, Key, Params, Plan
+from jaxgen.types.keys import several
 from jaxgen.types.numbers import require
 from jaxgen.types.predictive import Mixture, joined
 
@@ -44,7 +45,7 @@ class Ensemble(Wrapper):
         def member(member_key, member_start, x, y, w):
             return self.inside.fit_from(member_start, member_key, x, y, w)
 
-        keys, starts = jax.random.split(key, self.members), None if start is None else 0
+        keys, starts = several(key, self.members), None if start is None else 0
         if y.shape[1] > 1:  # with one output it would only repeat the cases
             return over_members(member, (keys, start), (x, y, w))
         return jax.vmap(member, in_axes=(0, starts, None, None, None))(keys, start, x, y, w)

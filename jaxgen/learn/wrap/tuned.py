@@ -20,6 +20,7 @@ from jaxgen.loss import about, by_name, cross_entropy, hinge, squared
 from jaxgen.types import Data, Freedom, Key, Learner, Loss, Params, Plan
 from jaxgen.types.checks import check_predictions, check_targets
 from jaxgen.types.foreign import as_inner
+from jaxgen.types.keys import several
 from jaxgen.types.numbers import require, require_one_of, shown
 from jaxgen.types.predictive import Mixture
 
@@ -189,13 +190,13 @@ class Tuned(Wrapper):
         portions = in_folds(len(w), used, self._folds)
         place = jnp.arange(len(w), dtype=jnp.int32)
         fold = jnp.searchsorted(portions.begin, place, side="right").astype(jnp.int32) - 1
-        order = random_order(jax.random.split(key, 3)[0], w)
+        order = random_order(jax.random.fold_in(key, 0), w)
         order = order if y is None else in_strata(order, y, w, portions)
         return jnp.zeros(len(w), jnp.int32).at[order].set(jnp.where(place < used, fold, -1))
 
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> TunedFit:
         """The learner with the least criterion, trained on all cases."""
-        order_key, folds_key, fit_key = jax.random.split(key, 3)
+        order_key, folds_key, fit_key = several(key, 3)
         used = (w > 0)[:, None]
         x, y = jnp.where(used, x, 0), jnp.where(used, y, 0)
         ways = ways_of(self.candidates, lambda _, way: way.runs(fit_key, x, y, w))
@@ -309,7 +310,7 @@ class Tuned(Wrapper):
             numbers = np.concatenate([way.numbers for way in ways])
             return totals[np.argsort(numbers)], jnp.sum(weight)
 
-        keys = jax.random.split(key, self._folds)
+        keys = several(key, self._folds)
         totals, sizes = jax.vmap(fold)(keys, portions.begin, portions.size)
         sizes = sizes[:, None]
         criteria = jnp.sum(totals, axis=0) / jnp.sum(sizes)
