@@ -228,7 +228,7 @@ def test_a_turned_copy_of_the_inputs_changes_no_gradient(network, own, sets, dou
     def of_all(turned):
         of_rows = jax.vmap(slopes, (0, 0 if own else None, 0, None))
         if sets is None:
-            return jax.jit(of_rows)(keys[0], *((a[0] if own else a[0, 0]) for a in (x,)), y[0], turned)
+            return jax.jit(of_rows)(keys[0], x[0] if own else x[0, 0], y[0], turned)
         return jax.jit(jax.vmap(of_rows, (0, 0, 0, None)))(keys, x if own else x[:, 0], y, turned)
 
     plain = of_all(None)
@@ -245,6 +245,16 @@ def test_many_inputs_are_turned_once_for_the_whole_training(learner, inputs):
     x, y = jnp.zeros((10, inputs)), jnp.zeros((10, 2))
     turned = learner.begin(jax.random.key(0), x, y, jnp.ones(10), None).cases.turned
     assert turned is None if inputs < 24 else turned.shape == x.shape
+
+
+def test_a_perceptron_with_a_forward_of_the_users_is_given_no_turned_copy():
+    class Plain(MLP):
+        def forward(self, params, x, w=None, statistics=None, key=None):
+            return super().forward(params, x, w, statistics, key)
+
+    given = arrays(np.float32, RANDOM.normal(size=(12, 30)), RANDOM.normal(size=(12, 1)), np.ones(12))
+    own, plain = (train(Descent(kind((2,)), steps=3), *given, given[0])[1] for kind in (Plain, MLP))
+    close(own, plain, np.dtype("float32"))
 
 
 def test_a_weight_of_two_is_the_case_twice(double):
@@ -477,7 +487,6 @@ def test_starts(init, half_width):
 def test_starts_are_those_of_jax(name, dtype):
     """Number for number, though they are drawn as one row."""
     asked = getattr(jax.nn.initializers, f"{name}_uniform")(in_axis=-1, out_axis=-2)
-
     drawn = nets._scaled(*nets._STARTS[name])
     for shape in ((5, 4), (1, 7), (300, 20)):
         key = jax.random.key(shape[0])

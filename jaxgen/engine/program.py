@@ -93,8 +93,8 @@ class Facts:
 
     Attributes:
       row_bytes: size of the widest intermediate array of a row while it is fitted.
-      loop_bytes: the same inside loops of many rounds, whose arrays are used again and again, together with what these
-        read where rows have cases of their own.
+      loop_bytes: the same inside loops of many rounds, whose arrays are used again and again; where rows have cases of
+        their own, no less than the widest array that these loops are given.
       predict_bytes: the same while it predicts all cases.
       alone: it seems to call LAPACK, and then must not run beside another; see `Program`.
       operations: arithmetic of one training and its predictions, roughly; see `Learner.rounds`.
@@ -229,7 +229,7 @@ def _widest(equations: Iterator[Any], rows: int) -> int:
 
 
 def _widest_read(loops: Iterator[Any]) -> int:
-    """Bytes of the largest array that some loops of a program of one row read."""
+    """Bytes of the widest array that some loops of a program of one row are given."""
     return max((math.prod(v.aval.shape) * v.aval.dtype.itemsize for loop in loops for v in loop.invars), default=0)
 
 

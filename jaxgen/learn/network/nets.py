@@ -122,19 +122,26 @@ def _slopes(inputs: tuple[Array, Array], slope: Float[Array, "H n"]) -> tuple[Ar
 _product.defvjp(_product_and_inputs, _slopes)
 
 
+def _by_inputs(slope: Float[Array, "H n"], x: Float[Array, "D n"], turned: Float[Array, "n D"]) -> Float[Array, "H D"]:
+    return jnp.einsum("hn,dn->hd", slope, x)
+
+
+def _by_turned(slope: Float[Array, "H n"], x: Float[Array, "D n"], turned: Float[Array, "n D"]) -> Float[Array, "H D"]:
+    return slope @ turned
+
+
 @jax.custom_batching.custom_vmap
 def _slope_by_kernel(
     slope: Float[Array, "H n"], x: Float[Array, "D n"], turned: Float[Array, "n D"]
 ) -> Float[Array, "H D"]:
     """slope @ x', by the inputs turned where networks that run together have cases of their own."""
-    return jnp.einsum("hn,dn->hd", slope, x)
+    return _by_inputs(slope, x, turned)
 
 
 @_slope_by_kernel.def_vmap
 def _slopes_by_kernels(rows: int, batched: list[bool], slope: Array, x: Array, turned: Array) -> tuple[Array, bool]:
     axes = [0 if each else None for each in batched]
-    by_inputs = _slope_by_kernel.fun if not batched[1] else lambda slope, x, turned: slope @ turned
-    return jax.vmap(by_inputs, axes)(slope, x, turned), True
+    return jax.vmap(_by_turned if batched[1] else _by_inputs, axes)(slope, x, turned), True
 
 
 class _Dense(nn.Module):
@@ -539,7 +546,7 @@ def moves_units(network: Any) -> bool:
 
 def worth_turning(network: Any, inputs: int) -> bool:
     """Whether a network may learn faster with a turned copy of so many inputs beside them."""
-    return isinstance(network, MLP) and inputs >= _WORTH_TURNING
+    return isinstance(network, MLP) and type(network).forward is MLP.forward and inputs >= _WORTH_TURNING
 
 
 def check_network(network: Any) -> None:
