@@ -277,7 +277,7 @@ def test_rows_of_a_learner_that_copies_cases_get_copies(derived):
 
 
 def test_early_stopped_networks_of_copies_are_those_of_masks(monkeypatch):
-    """Rows of 21 to 22 of 24 cases, whose members learn from 15 to 17."""
+    """Rows of 21 to 22 of 24 cases, whose members learn from 15 to 17; of large data they share the cases."""
     learner = learn.EarlyStopped(learn.Descent(learn.MLP((2,)), steps=20))
     data, plan = problem(), resample.k_fold(OTHER, 24, 9)
     assert ENGINE.way(learner, loss.squared, data, plan).used == plan.train_sizes.max()
@@ -285,6 +285,9 @@ def test_early_stopped_networks_of_copies_are_those_of_masks(monkeypatch):
     monkeypatch.setattr(learn.EarlyStopped, "copies_cases", False)
     assert ENGINE.way(learner, loss.squared, data, plan).used is None
     masks = assess(KEY, learner, data, plan)
+    monkeypatch.undo()
+    monkeypatch.setattr(ENGINE, "_LARGE", data.n * data.d)
+    assert ENGINE.way(learner, loss.squared, data, plan).used is None
     np.testing.assert_array_equal(copies.info["iteration"], masks.info["iteration"])
     np.testing.assert_allclose(copies.values, masks.values, rtol=1e-4, atol=1e-5)  # 20 steps in single precision
 
