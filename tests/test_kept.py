@@ -6,6 +6,7 @@ import sys
 import time
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
@@ -211,6 +212,30 @@ def test_a_folder_that_cannot_be_written_to_is_no_trouble(folder, monkeypatch):
     want = losses()
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent / "file"))
     np.testing.assert_array_equal(losses(), want)
+
+
+class Prints(learn.Mean):
+    """A learner of a user's that shows what it trains on."""
+
+    def fit(self, key, x, y, w):
+        jax.debug.print("{} cases", jnp.sum(w))
+        return super().fit(key, x, y, w)
+
+
+class AsksPython(learn.Mean):
+    """A learner of a user's that computes its mean in NumPy."""
+
+    def fit(self, key, x, y, w):
+        shape = jax.ShapeDtypeStruct(y.shape[1:], y.dtype)
+        return jax.pure_callback(
+            lambda y, w: np.average(y, axis=0, weights=w).astype(shape.dtype), shape, y, w, vmap_method="sequential"
+        )
+
+
+@pytest.mark.parametrize("learner", [Prints(), AsksPython()])
+def test_a_program_that_calls_back_into_python_is_run_and_not_kept(learner, folder):
+    np.testing.assert_allclose(losses(learner), losses(), rtol=1e-5)  # sums of 16 numbers in single precision
+    assert len(list(folder.glob("*.program"))) == 1  # that of the plain mean
 
 
 def test_an_option_that_this_xla_does_not_have_is_left_out(folder):

@@ -6,6 +6,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import pickle
 import platform
 from collections.abc import Sequence
 from contextlib import suppress
@@ -116,7 +117,10 @@ def write_program(file: Path | None, program: Any, note: Any, seconds: float) ->
     shape = (), (), (), 0
     if isinstance(program, Chain):
         calls, shape = program.calls, (program.reads, program.writes, program.results, program.once)
-    with suppress(ValueError, NotImplementedError, jax.errors.JaxRuntimeError):
+    # A program that calls back into Python holds functions, which pickle refuses, in words that depend on its version.
+    with suppress(
+        ValueError, NotImplementedError, jax.errors.JaxRuntimeError, pickle.PicklingError, AttributeError, TypeError
+    ):
         parts = [serialize_executable.serialize(call)[0] for call in calls]
         head = json.dumps([note, [len(part) for part in parts], *shape]).encode()
         _write(file, b"".join([head, b"\n", *parts]))
