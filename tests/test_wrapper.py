@@ -262,6 +262,14 @@ def test_binary_units(value, dtype):
         assert unit <= dtype.type(value) < 2 * unit
 
 
+def test_binary_units_at_the_ends_of_the_range(dtype):
+    """Numbers with fewer digits than others count as 0 where the processor is told to take them so."""
+    ends = np.finfo(dtype)
+    got = np.asarray(binary_unit(jnp.asarray([ends.max, ends.tiny, ends.tiny / 2, ends.smallest_subnormal], dtype)))
+    np.testing.assert_array_equal(got[:2], [2.0 ** (ends.maxexp - 1), ends.tiny])
+    assert np.isin(got[2:], [ends.tiny, 1]).all()
+
+
 UNIT = 2.0**-90
 """Squares of numbers in this unit vanish in single precision."""
 
