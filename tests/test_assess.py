@@ -1,9 +1,10 @@
 """The engine: what it compiles, draws, keeps and refuses, with learners of a few lines made here."""
 
 import faulthandler
+import gc
 import re
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -133,6 +134,36 @@ def test_a_second_call_compiles_nothing():
             found.clear()
             call()
             assert not found, name
+
+
+@dataclass(frozen=True)
+class LooksAtTheCollector(Average):
+    """Notes, while it is traced, whether Python collects garbage."""
+
+    seen: ClassVar[list[bool]] = []
+
+    def fit(self, key, x, y, w):
+        self.seen.append(gc.isenabled())
+        if len(x) == 13:
+            raise ArithmeticError("no fit of 13 cases")
+        return super().fit(key, x, y, w)
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_garbage_collector_rests_while_a_program_is_traced_and_is_as_before(collects):
+    seen = LooksAtTheCollector.seen
+    try:
+        if not collects:
+            gc.disable()
+        for n in (12, 13):
+            seen.clear()
+            refused = pytest.raises(ArithmeticError, match="no fit of 13")
+            with refused if n == 13 else nullcontext():
+                assess(KEY, LooksAtTheCollector(2.0 + collects), problem(n), splits(n=n))
+            assert gc.isenabled() == collects
+            assert not seen[0]  # later ones are a look at a learner of the user's, not what is compiled
+    finally:
+        gc.enable()
 
 
 def test_masks_of_different_sizes_share_a_program_and_gathered_copies_do_not():

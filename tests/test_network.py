@@ -570,3 +570,29 @@ def test_bad_input_is_named(case, own_messages):
         assess(jax.random.key(0), Descent(network), DATA, resample.k_fold(jax.random.key(0), 24, folds=3))
     assert str(caught.value).startswith("expected ")
     assert "\n" not in str(caught.value)
+
+
+def test_flax_sees_a_network_once_for_each_shape_of_cases(monkeypatch):
+    """Traced once with weights and once without, whoever asks for it and for its gradient; other settings anew."""
+    seen, forward = [], nets._Layers.__call__
+
+    def noted(self, *args):
+        seen.append(self.mlp)
+        return forward(self, *args)
+
+    monkeypatch.setattr(nets._Layers, "__call__", noted)
+    key, x, y, w = jax.random.key(0), jnp.ones((23, 4)), jnp.ones((23, 1)), jnp.ones(23)
+    for activation in ("tanh", "relu"):
+        mlp = MLP((7,), activation=activation)
+        params = mlp.start(key, x, y)
+        seen.clear()
+
+        def total(params, weights, mlp=mlp):
+            return jnp.sum(mlp.forward(params, x.T, weights).outputs)
+
+        jax.eval_shape(total, params, w)
+        jax.eval_shape(jax.value_and_grad(total), params, w)
+        jax.eval_shape(jax.jit(total), params, w)
+        assert seen == [mlp]
+        jax.eval_shape(total, params, None)
+        assert seen == [mlp, mlp]

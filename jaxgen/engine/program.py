@@ -311,8 +311,8 @@ def _programs_in(equation: Any) -> Iterator[Any]:
 
 @contextmanager
 def collecting_later() -> Iterator[None]:
-    """Python's garbage collector rests meanwhile: tracing makes objects by the hundred thousand, most of which stay,
-    and looking through all of them time and again took a fifth of the time. Nothing changes where it rests anyway.
+    """Python's garbage collector rests meanwhile, unless it does so anyway: tracing makes objects by the hundred
+    thousand, and to look for garbage among all of them took .3 of the 1.1 s that networks stopped early are traced for.
     """
     collects = gc.isenabled()
     gc.disable()
