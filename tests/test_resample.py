@@ -117,6 +117,14 @@ def test_a_raw_integer_is_no_key(name, own_messages):
         SCHEMES[name][0](7)
 
 
+@pytest.mark.parametrize("wrapped", [jax.jit, jax.vmap])
+def test_a_key_that_is_traced_is_refused(wrapped):
+    keys = jax.random.split(jax.random.key(0), 3)
+    plans = wrapped(lambda key: resample.k_fold(key, 10, 2).train)
+    with pytest.raises(TypeError, match=r"expected a random key with a value, .* call jaxgen outside of them"):
+        plans(keys if wrapped is jax.vmap else keys[0])
+
+
 @pytest.mark.parametrize("name", [name for name, (_, random) in SCHEMES.items() if random])
 def test_both_precisions_draw_the_same(name):
     with jax.enable_x64(True):

@@ -39,9 +39,14 @@ def require(key: Key) -> Key:
     """The key itself, if it is one typed key of JAX's default kind.
 
     Raises:
-      TypeError: it is an integer, a raw key of the old style, an array of keys, or of a kind whose numbers depend on
-        the size of a batch.
+      TypeError: it is an integer, a raw key of the old style, an array of keys, of a kind whose numbers depend on the
+        size of a batch, or one without a value, inside of `jax.jit` or `jax.vmap`.
     """
+    if isinstance(key, jax.core.Tracer):
+        raise TypeError(
+            "expected a random key with a value, got one that jax.jit or jax.vmap is tracing; call jaxgen "
+            "outside of them, it compiles what it runs by itself"
+        )
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ():
         kind = str(jax.random.key_impl(key))
         if kind != "threefry2x32":
