@@ -182,9 +182,9 @@ class Problem(Gram, abc.ABC):
         quick: bool,
         shared: Float[Array, "K p p"] | None,
     ) -> "Direction":
-        """The gradient [K, p], and Newton's step as exactly as the distance to the minimum deserves, where logits may be
-        left so far from it; `quick`: by products in single precision. Inverse Hessians that several problems share are
-        never made anew, since one product with them serves all.
+        """The gradient [K, p], and Newton's step as exactly as the distance to the minimum deserves, where logits may
+        be left so far from it; `quick`: by products in single precision. Inverse Hessians that several problems share
+        are never made anew, since one product with them serves all.
         """
         excess, known = self.residuals(solution @ self.cases)
         gradient = self._gradient(excess, solution)
