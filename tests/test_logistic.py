@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from jaxgen import Data, assess, datasets, resample
 from jaxgen.learn import Normalised, logistic, newton
+from jaxgen.learn.bases import nearly_orthonormal_if_easy, orthonormal_if_easy
 from jaxgen.learn.logistic import Logistic
 from jaxgen.loss import cross_entropy, squared
 from jaxgen.types import as_learner
@@ -577,3 +578,20 @@ def test_rows_that_one_basis_does_not_suit_are_fitted_on_their_own(dtype):
     probability = peer.fit(x[used], data.y[used, 0]).predict_proba(x[tested])[:, 1]
     want = -np.log(np.where(data.y[tested, 0] == 1, probability, 1 - probability))
     np.testing.assert_allclose(losses.values[far, tested], want, rtol=1e-6)  # where scikit-learn stops
+
+
+@pytest.mark.parametrize("condition", [1e1, 1e3])
+def test_bases_are_as_orthonormal_as_they_say(condition, dtype):
+    """By singular values that are known; 1e3 is ill-conditioned in single precision, where nobody uses the basis."""
+    random = np.random.default_rng(0)
+    left, right = (np.linalg.qr(random.normal(size=(rows, 6)))[0] for rows in (300, 6))
+    a = ((left * np.geomspace(1, 1 / condition, 6)) @ right).astype(dtype)
+    eps = np.finfo(dtype).eps
+    for make, off in ((orthonormal_if_easy, eps), (nearly_orthonormal_if_easy, eps * condition**2)):
+        with jax.default_matmul_precision("highest"):
+            vectors, transform, ill = make(jnp.asarray(a.T))
+        assert ill == (condition**2 > 1 / eps**0.5)
+        if not ill:
+            np.testing.assert_allclose(vectors @ vectors.T, np.eye(6), rtol=0, atol=10 * off)  # sums of 300 products
+            rounding = 10 * eps * np.abs(transform).max()  # of columns that cancel each other
+            np.testing.assert_allclose(a @ np.asarray(transform), vectors.T, rtol=0, atol=rounding)

@@ -70,10 +70,22 @@ def orthonormal_if_easy(
     By Cholesky's factor of a' a, twice, which is as orthonormal as rounding allows where a is not ill-conditioned
     (Yamamoto et al. 2015, "Roundoff error analysis of the CholeskyQR2 algorithm").
     """
-    transform, ill = inverse_root_if_easy(columns)
-    vectors = transform.T @ columns
+    vectors, transform, ill = nearly_orthonormal_if_easy(columns)
     again = _inverse_root(vectors @ vectors.T).solved
     return again @ vectors, transform @ again.T, ill
+
+
+def nearly_orthonormal_if_easy(
+    columns: Float[Array, "p n"],
+) -> tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]:
+    """Nearly orthonormal basis [p, n] of a matrix a, whose columns [p, n] are given, with basis' = a @ transform, which
+    is [p, p], and whether a is ill-conditioned [].
+
+    By Cholesky's factor once, in half the time of `orthonormal_if_easy`: products of two vectors are off by roundings
+    times the square of the condition number, which is the root of a rounding where a is barely not ill-conditioned.
+    """
+    transform, ill = inverse_root_if_easy(columns)
+    return transform.T @ columns, transform, ill
 
 
 def inverse_root_if_easy(columns: Float[Array, "p n"]) -> tuple[Float[Array, "p p"], Bool[Array, ""]]:

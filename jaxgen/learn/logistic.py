@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.learn.bases import orthonormal_if_easy
+from jaxgen.learn.bases import nearly_orthonormal_if_easy, orthonormal_if_easy
 from jaxgen.learn.batched import in_any_row, in_turn
 from jaxgen.learn.newton import (
     NOT_CONVERGED,
@@ -407,7 +407,7 @@ def _in_common(
     scale: Float[Array, " D"],
 ) -> _Common:
     """What rows share that have these weights on average, and a ridge on weights in units of about this scale."""
-    basis = learner._basis(x, jnp.ones_like(w), orthonormal_if_easy)
+    basis = learner._basis(x, jnp.ones_like(w), nearly_orthonormal_if_easy)
     products, start = pairs_of(basis.cases), None
     if rows * basis.cases.size * y.shape[1] >= _MUCH:
         start = learner._start(basis.penalised_by(scale), y, w, products, learner._quick(y))
