@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Shaped
 
 from jaxgen.types import Key
@@ -42,7 +43,7 @@ def require(key: Key) -> Key:
       TypeError: it is an integer, a raw key of the old style, an array of keys, of a kind whose numbers depend on the
         size of a batch, or one without a value, inside of `jax.jit` or `jax.vmap`.
     """
-    if isinstance(key, jax.core.Tracer):
+    if isinstance(key, Tracer):
         raise TypeError(
             "expected a random key with a value, got one that jax.jit or jax.vmap is tracing; call jaxgen "
             "outside of them, it compiles what it runs by itself"
