@@ -169,7 +169,7 @@ def _facts(job: Job, current: Any) -> Facts:
         note = kept.read_note(file)
         info = {name: jax.ShapeDtypeStruct(shape, dtype) for name, (shape, dtype) in note.pop("info").items()}
         return Facts(**note, info=info)
-    with collecting_later():
+    with _collecting_later():
         traced = _traced(job)
     info = {name: (value.shape, value.dtype.name) for name, value in traced.info.items()}
     kept.write_note(file, vars(traced) | {"info": info})
@@ -310,7 +310,7 @@ def _programs_in(equation: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def collecting_later() -> Iterator[None]:
+def _collecting_later() -> Iterator[None]:
     """Python's garbage collector rests meanwhile, unless it does so anyway: tracing makes objects by the hundred
     thousand, and to look for garbage among all of them took .3 of the 1.1 s that networks stopped early are traced for.
     """
@@ -392,7 +392,7 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, effort: int, chunks
         jax.ShapeDtypeStruct((sets,), np.int32),
         jax.ShapeDtypeStruct((sets, rows), np.int32),
     )
-    with jax.default_device(job.here), collecting_later():
+    with jax.default_device(job.here), _collecting_later():
         traced = jax.jit(run).trace(jax.ShapeDtypeStruct((), key_type), x, y, typical, *numbers)
         parts, results = _parts(job, traced, rows, effort, _SAME if chunks and job.one_data_set else ())
     text = chr(0).join(f"{part.lowered.as_text()} {part.options}" for part in parts)

@@ -98,9 +98,9 @@ class Logistic(Learner):
     near the minimum for their mean weights, which is near that of each. It stops after a full step that would
     change no logit by more than sqrt(eps) (1 + largest logit), eps the rounding of the dtype; as the convergence is
     quadratic, what remains is rounding, or with conjugate gradients in double precision about 1e-10 of the largest
-    logit. Probabilities of breast_cancer, in units from 1e-3 to 1e3, are those of
-    scikit-learn within 1e-5 in single and 1e-11 in double precision. Without a ridge, a fit whose curvature is lost in
-    rounding in some direction (below 4e-6 of the largest in single precision) is taken as separable.
+    logit. Probabilities of breast_cancer, in units from 1e-3 to 1e3, are those of scikit-learn within 1e-5 in single
+    and 1e-11 in double precision. Without a ridge, a fit whose curvature is lost in rounding in some direction (below
+    4e-6 of the largest in single precision) is taken as separable.
 
     Attributes:
       ridge: penalty on the squared weights (never on the intercept), in nats / weights^2; not divided by N, the 1 / C

@@ -38,8 +38,8 @@ below the root of a rounding, need be no more exact than to leave 1e-4 of that.
 """
 
 _LEFT = 1e-10
-"""Nor to leave less than this, relative to the largest logit. Logits of digits end 2e-10 from those of the minimum,
-and 2e-8 with the solver of scikit-learn that comes nearest.
+"""The last step need not leave logits nearer to those of the minimum than this, relative to the largest. Those of
+digits end 2e-10 away, and 2e-8 with the solver of scikit-learn that comes nearest.
 """
 
 _SAFELY = 4
