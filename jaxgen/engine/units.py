@@ -87,28 +87,31 @@ def suited(data: Data, learner: Learner, about: About, dtype: str) -> Units:
     """
     freedom = learner.freedom
     held = np.isin(np.arange(data.d), learner.raw_inputs)
-    x_shift, x_scale = _change(data.x, freedom.x_shift, freedom.x_scale, dtype)
+    x_shift, x_scale, x_spread = _change(data.x, freedom.x_shift, freedom.x_scale, dtype)
     x_shift, x_scale = np.where(held, 0.0, x_shift), np.where(held, 1.0, x_scale)
     known = about.shift_free and about.degree is not None
     free = Freedom(y_shift=freedom.y_shift and known, y_scale=freedom.y_scale and known)
-    y_shift, y_scale = _change(data.y, free.y_shift, free.y_scale, dtype)
+    y_shift, y_scale, y_spread = _change(data.y, free.y_shift, free.y_scale, dtype)
     y_scale = np.asarray(y_scale.max(-1))  # one for all outputs, whose losses are added
     x = (data.x - x_shift[..., None, :]) / x_scale[..., None, :] if _moved(x_shift, x_scale) else data.x
     y = (data.y - y_shift[..., None, :]) / y_scale[..., None, None] if _moved(y_shift, y_scale) else data.y
-    x, y = (
-        _cast(symbol, values, dtype, data, advice)
-        for symbol, values, advice in (("x", x, _advice(freedom.x_shift)), ("y", y, _advice(freedom.y_shift)))
-    )
+    x_spread = x_spread if x is data.x else None
+    y_spread = y_spread if y is data.y else None
+    x = _cast("x", x, x_spread, dtype, data, _advice(freedom.x_shift))
+    y = _cast("y", y, y_spread, dtype, data, _advice(freedom.y_shift))
     # learners that mind the unit may square errors themselves; so may a loss of which nothing is known
     least = 0 if freedom.y_scale and about.degree is not None else 2
-    _check_size(y, data.y, max(least, about.degree or 0))
+    _check_size(y, y_spread, data.y, max(least, about.degree or 0))
     return Units(x, y, y_shift, y_scale, about.degree or 0, x_shift, x_scale)
 
 
 def _change(
     values: Float[np.ndarray, "*Q N D"], shift: bool, scale: bool, dtype: str
-) -> tuple[Float[np.ndarray, "*Q D"], Float[np.ndarray, "*Q D"]]:
-    """What to take from each column, and the power of two to divide it by then; 0 and 1 where it may stay."""
+) -> tuple[Float[np.ndarray, "*Q D"], Float[np.ndarray, "*Q D"], Float[np.ndarray, "*Q D"] | None]:
+    """What to take from each column, and the power of two to divide it by then; 0 and 1 where it may stay. The last is
+    the spread of the column, where it had to be found for that.
+    """
+    spread = None
     if shift:
         middle = _median(values)
         centre, spread = middle[..., 0, :], _spread(values, middle)
@@ -118,7 +121,7 @@ def _change(
         centre, far, size = 0.0, False, _largest(values)
     extreme = scale & (size > 0) & ((size > _EXTREME[dtype]) | (size < 1 / _EXTREME[dtype]))
     exponent = np.where(extreme, np.round(np.log2(np.where(size > 0, size, 1))), 0)
-    return np.broadcast_to(np.where(far, centre, 0.0), size.shape), np.exp2(exponent)
+    return np.broadcast_to(np.where(far, centre, 0.0), size.shape), np.exp2(exponent), spread
 
 
 def _largest(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q D"]:
@@ -139,10 +142,13 @@ def _spread(
     """
     centre = _median(values) if centre is None else centre
     middle = _median(np.abs(_some(values) - centre))[..., 0, :]
-    if (middle > 0).all():
-        return middle
-    share = np.isfinite(values).mean(-2)  # of cases in which the input is not missing
-    return np.where(middle > 0, middle, _known(np.abs(values - centre)).mean(-2) / np.where(share > 0, share, 1))
+    others = ~(middle > 0).reshape(-1, middle.shape[-1]).all(0)
+    if others.any():
+        values, centre = values[..., others], centre[..., others]
+        share = np.isfinite(values).mean(-2)  # of cases in which the input is not missing
+        mean = _known(np.abs(values - centre)).mean(-2) / np.where(share > 0, share, 1)
+        middle[..., others] = np.where(middle[..., others] > 0, middle[..., others], mean)
+    return middle
 
 
 def _some(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q n D"]:
@@ -152,13 +158,14 @@ def _some(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q n D"]:
 
 def _median(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q 1 D"]:
     """Of each column, over some cases in which it is known; 0 if there are none."""
-    values = _some(values)
-    if not np.isnan(values).any():
-        return np.median(values, axis=-2, keepdims=True)
-    rank = np.sort(values, axis=-2)  # what is missing comes last
-    known = np.isfinite(values).sum(-2, keepdims=True)
-    middle = [np.take_along_axis(rank, np.maximum(place, 0), axis=-2) for place in ((known - 1) // 2, known // 2)]
-    return np.where(known > 0, (middle[0] + middle[1]) / 2, 0.0)
+    # Columns that are neighbours in memory are sorted by vector instructions, three times as fast as np.median.
+    rank = np.sort(np.ascontiguousarray(np.swapaxes(_some(values), -1, -2)), axis=-1)  # what is missing comes last
+    cases = rank.shape[-1]
+    if not np.isnan(rank[..., -1]).any():
+        return (rank[..., None, :, (cases - 1) // 2] + rank[..., None, :, cases // 2]) / 2
+    known = np.isfinite(rank).sum(-1, keepdims=True)
+    middle = [np.take_along_axis(rank, np.maximum(place, 0), axis=-1) for place in ((known - 1) // 2, known // 2)]
+    return np.swapaxes(np.where(known > 0, (middle[0] + middle[1]) / 2, 0.0), -1, -2)
 
 
 def _known(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q N D"]:
@@ -166,10 +173,19 @@ def _known(values: Float[np.ndarray, "*Q N D"]) -> Float[np.ndarray, "*Q N D"]:
     return np.where(np.isnan(values), 0.0, values)
 
 
-def _check_size(y: Float[np.ndarray, "*Q N K"], given: Float[np.ndarray, "*Q N K"], degree: int) -> None:
-    """Refuses targets whose losses, which go with this power of their spread, would vanish or overflow."""
+def _check_size(
+    y: Float[np.ndarray, "*Q N K"],
+    spread: Float[np.ndarray, "*Q K"] | None,
+    given: Float[np.ndarray, "*Q N K"],
+    degree: int,
+) -> None:
+    """Refuses targets, of a spread that may be known, whose losses, which go with this power of it, would vanish or
+    overflow.
+    """
+    if degree == 0:
+        return
     room = np.finfo(y.dtype).maxexp - 24  # losses may be 2^24 times smaller or larger than the spread says
-    spread = _spread(y.astype(np.float64))
+    spread = _spread(y.astype(np.float64)) if spread is None else spread
     exponent = degree * np.abs(np.log2(np.where(spread > 0, spread, 1)))
     bad = np.argwhere(exponent > room)
     if len(bad):
@@ -193,9 +209,16 @@ def _advice(free: bool) -> str:
 
 
 def _cast(
-    symbol: str, values: Float[np.ndarray, "*Q N D"], dtype: str, data: Data, advice: str
+    symbol: str,
+    values: Float[np.ndarray, "*Q N D"],
+    spread: Float[np.ndarray, "*Q D"] | None,
+    dtype: str,
+    data: Data,
+    advice: str,
 ) -> Float[np.ndarray, "*Q N D"]:
-    """The numbers in the type of the fits, refused where that changes them by more than a part of their spread."""
+    """The numbers in the type of the fits, refused where that changes them by more than a part of their spread, which
+    may be known.
+    """
     names = data.names if symbol == "x" else data.classes or (data.target,) * data.y.shape[-1]
     with np.errstate(over="ignore", under="ignore"):
         cast = values.astype(dtype, copy=False)
@@ -205,8 +228,10 @@ def _cast(
         raise ValueError(
             f"expected numbers that {dtype} can hold, got up to {np.nanmax(np.abs(values)):.3g} in {symbol}; {advice}"
         )
-    lost = _median(np.abs(cast - values))[..., 0, :]
-    bad = np.argwhere(lost > _LOST * _spread(values))
+    lost = _median(np.abs(_some(cast) - _some(values)))[..., 0, :]
+    if not lost.any():
+        return cast
+    bad = np.argwhere(lost > _LOST * (_spread(values) if spread is None else spread))
     if len(bad):
         column = int(bad[0][-1])
         raise ValueError(
