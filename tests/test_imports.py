@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -48,6 +49,19 @@ def test_nothing_heavy_is_loaded_before_it_is_used(words, code):
     assert answered == code
     assert "jaxgen" in modules or "jaxgen.cli" in modules
     assert [name for name in HEAVY if name in modules] == []
+
+
+@pytest.mark.parametrize("words", [["--help"], ["assess", "--help"], ["asess"], ["assess", "--sed", "3"]], ids=" ".join)
+def test_the_command_line_answers_before_numpy_is_loaded(words):
+    """NumPy and the versions of packages would take half of its time."""
+    modules, _ = loaded("-m", "jaxgen", *words)
+    assert "jaxgen.cli.parser" in modules
+    assert [name for name in ("numpy", "importlib.metadata") if name in modules] == []
+
+
+def test_the_version_is_told():
+    done = subprocess.run([sys.executable, "-m", "jaxgen", "--version"], capture_output=True, text=True, timeout=100)
+    assert (done.stdout.strip(), done.returncode) == (version("jaxgen"), 0)
 
 
 def test_least_squares_load_no_networks_and_no_figures():

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any, NoReturn
 
 from jaxgen.cli import assess_options, delve_options, info_options, report_options
@@ -98,6 +97,19 @@ class _Parser(argparse.ArgumentParser):
             ) from None
 
 
+class _Version(argparse.Action):
+    """Shows the version, which takes as long to look up as all other options together."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str):
+        super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from importlib.metadata import version
+
+        print(version("jaxgen"))
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="jaxgen",
@@ -106,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(check=lambda options: None)
-    parser.add_argument("--version", action="version", version=version("jaxgen"))
+    parser.add_argument("--version", action=_Version, help="show the version and exit")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     assess_options.add_to(commands)
     delve_options.add_to(commands)

@@ -1,7 +1,8 @@
 """What a caller gives, checked with one sentence: whole numbers, numbers within bounds, flags, choices.
 
 Every check raises ValueError with what was expected, what came, and what to do. They run where something is made or
-asked for, on the host, never on traced arrays.
+asked for, on the host, never on traced arrays. NumPy is loaded by the first of them: `jaxgen --help` asks for none, and
+would wait for it half of its time.
 """
 
 import functools
@@ -9,8 +10,6 @@ import inspect
 import math
 from collections.abc import Callable, Collection, Set
 from typing import Any, TypeVar, cast
-
-import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,7 +56,9 @@ def require(
     """The value as a plain whole number; ValueError unless it is one within bounds, where `reason` says where the upper
     one comes from.
     """
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    from numpy import integer
+
+    whole = isinstance(value, int | integer) and not isinstance(value, bool)
     if not whole or value < least or (most is not None and value > most):
         because = f" ({reason})" if reason else ""
         bounds = f"of at least {least}" if most is None else f"from {least} to {most}{because}"
@@ -79,7 +80,9 @@ def require_number(
     """ValueError unless a value is one number of Python or NumPy, no text, flag or array, within the bounds that are
     given; a fraction is none, as SciPy takes none.
     """
-    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    from numpy import floating, integer
+
+    real = isinstance(value, int | float | integer | floating) and not isinstance(value, bool)
     good = (
         real
         and not math.isnan(value)
@@ -98,7 +101,9 @@ def require_number(
 
 def require_flag(name: str, value: Any) -> None:
     """ValueError unless a value is True or False."""
-    if not isinstance(value, bool | np.bool_):
+    from numpy import bool_
+
+    if not isinstance(value, bool | bool_):
         raise ValueError(f"expected {name} to be True or False, got {shown(value)}; give one of the two")
 
 
@@ -130,7 +135,7 @@ def require_kind(what: str, value: Any, kind: type | tuple[type, ...], advice: s
 
 def shown(value: Any, most: int = 80) -> str:
     """A value for a message: its code, on one line and cut where it is long; for an array its type and shape."""
-    if isinstance(value, np.ndarray) or (hasattr(value, "shape") and hasattr(value, "dtype") and value.shape != ()):
+    if hasattr(value, "shape") and hasattr(value, "dtype") and value.shape != ():
         return f"an array of shape {list(value.shape)}"
     try:
         text = " ".join(repr(value).split())
