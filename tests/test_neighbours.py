@@ -179,6 +179,25 @@ def test_rows_that_share_their_cases_get_the_means_of_each(k, data, share):
     np.testing.assert_allclose(together[trusted], each[trusted], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("k", [1, 5, 12])
+def test_cases_in_blocks_get_what_all_at_once_get(k, monkeypatch):
+    """45 cases in blocks of 16, some of them equally far away: the same trust, and means up to the rounding of sums of
+    as many targets, which XLA may add with or without fused multiplications.
+    """
+    x, y = jnp.round(jnp.asarray(X, jnp.float32)), jnp.asarray(Y, jnp.float32)
+    w = jnp.asarray(np.random.default_rng(2).permuted(np.arange(45) < 36, axis=0), jnp.float32)
+    w = jnp.stack([jnp.roll(w, shift) for shift in range(7)])
+    given = jax.random.split(jax.random.key(0), 7), x, y, w, None
+    learner = learn.Neighbours(k)
+    _, trusted, together = learner.fit_rows(*given)
+    monkeypatch.setattr(neighbours, "_AT_A_TIME", 1)
+    _, also, apart = learner.fit_rows(*given)
+    blocks = str(jax.make_jaxpr(partial(learner.fit_rows, left_out=None))(*given[:-1])).count("length=3")
+    assert blocks == 1
+    np.testing.assert_allclose(apart, together, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(also, trusted)
+
+
 @pytest.mark.parametrize("data", ["normal", "grid", "far away", "with one far away"])
 def test_cases_that_are_listed_are_the_nearest(data, dtype):
     """The products of cases that are far from their mean say little of distances, which are then compared themselves.

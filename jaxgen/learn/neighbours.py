@@ -38,9 +38,12 @@ independent draws of training cases fewer than one in ten million of these lists
 """
 
 _AT_A_TIME, _FEWEST_AT_A_TIME = 1 << 17, 16
-"""Distances that are compared at a time, so that they stay in the cache of a core, and the fewest cases that they are
-from: a power of two, which fills vector registers.
+"""Distances that are compared at a time, or sums that are added to, so that they stay in the cache of a core, and the
+fewest cases that they are from: a power of two, which fills vector registers.
 """
+
+_PLACES = 6
+"""Places of the lists that are added at a time: each number of a sum is then read and written once for so many."""
 
 _LISTED_AT_A_TIME = 1 << 22
 """Distances from which lists for all rows are made at a time, in an operation that runs on all cores."""
@@ -152,7 +155,11 @@ class Neighbours(Learner):
         Nor is it if its own cases are so much smaller than those that it leaves out that distances vanish.
         """
         k, rows, unit = int(self.k or 1), len(w), _unit(x)
-        predictions, enough = _means_of_listed(_nearest(x, unit, self._listed), y, w, k)
+        far, case, _ = _nearest(x, unit, self._listed)
+        weights, most = w.T, _AT_A_TIME // (y.shape[1] * rows)
+        lists = _first_alike(far), case
+        predictions, enough = _in_blocks(lambda block: _means_of_listed(*block, y, weights, k), lists, most)
+        predictions, enough = jnp.moveaxis(predictions, 2, 0), jnp.all(enough, axis=0)
         largest = jnp.max(jnp.abs(x), axis=1)
         sizes = jax.vmap(lambda row: _unit(jnp.where(row > 0, largest, 0)))(w)
         return _without_cases(k, rows, x.dtype), enough & (sizes * _MUCH_SMALLER >= unit), predictions
@@ -271,14 +278,17 @@ def _without_cases(k: int, rows: int, dtype: Any) -> NeighboursFit:
 
 
 def _in_blocks(function: Callable[[Any], Any], cases: Any, most: int) -> Any:
-    """What a function gives for cases, arrays [m, ...], at most so many [b, ...] at a time: arrays [m, ...]."""
+    """What a function gives for cases, arrays [m, ...], at most so many [b, ...] at a time: arrays [m, ...].
+
+    The last block is filled up with its last case: loops take no more rounds for that.
+    """
     m = len(jax.tree.leaves(cases)[0])
     size = min(m, max(_FEWEST_AT_A_TIME, 1 << int(math.log2(max(1, most)))))
     if size == m:
         return function(cases)
 
     def divided(a):
-        return jnp.pad(a, ((0, -m % size), *[(0, 0)] * (a.ndim - 1))).reshape(-1, size, *a.shape[1:])
+        return jnp.pad(a, ((0, -m % size), *[(0, 0)] * (a.ndim - 1)), "edge").reshape(-1, size, *a.shape[1:])
 
     found = lax.map(function, jax.tree.map(divided, cases))
     return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[:m], found)
@@ -348,30 +358,33 @@ def _nearest(
     return jnp.minimum(far, beyond[:, None]), case, beyond
 
 
+def _first_alike(far: Float[Array, "n M"]) -> Int[Array, "n M"]:
+    """In lists of distances in their order, of each place the first place with the same distance."""
+    place = jnp.broadcast_to(jnp.arange(far.shape[1], dtype=jnp.int32)[None], far.shape)
+    further = jnp.concatenate([jnp.ones_like(far[:, :1], bool), far[:, 1:] > far[:, :-1]], axis=1)
+    return lax.cummax(jnp.where(further, place, 0), axis=1)
+
+
 def _means_of_listed(
-    lists: tuple[Float[Array, "n M"], Int[Array, "n M"], Float[Array, " n"]],
-    y: Float[Array, "n K"],
-    w: Float[Array, "R n"],
-    k: int,
-) -> tuple[Float[Array, "R n K"], Bool[Array, " R"]]:
+    first: Int[Array, "b M"], case: Int[Array, "b M"], y: Float[Array, "n K"], w: Float[Array, "n R"], k: int
+) -> tuple[Float[Array, "b K R"], Bool[Array, "b R"]]:
     """Mean targets of the k nearest cases that each row trains on, and whether the lists show all of them; lists of M
-    cases for each of n are in the order of their distances.
+    of n cases for each of b are in the order of their distances, and `first` is the first place of those as far away.
 
     The lists are gone through from their nearest cases on, for all rows at once, until every case has its k. Then it is
     known how much each of them counts, and targets are added up. Rows are the last axis, so that the weights of a case
     are neighbours in memory.
     """
-    (far, case), w = (a.T for a in lists[:2]), w.T
-    length, cases = far.shape
-    new = jnp.concatenate([jnp.ones_like(far[:1], bool), far[1:] > far[:-1]])
-    nothing = jnp.zeros_like(w)
+    first, case = first.T, case.T
+    length, cases = case.shape
+    nothing = jnp.zeros((cases, w.shape[1]), w.dtype)
 
     def unfinished(state: _Listed) -> Bool[Array, ""]:
         return (state.place < length) & ~jnp.all(state.done)
 
     def next_case(state: _Listed) -> _Listed:
         """The next case of every list joins those that are as far away, which those nearer take in before."""
-        m, begins = state.place, new[state.place][:, None]
+        m, begins = state.place, (first[state.place] == state.place)[:, None]
         done = state.done | (begins & (state.inside + state.at_edge >= k))
         closed = begins & ~done
         return _Listed(
@@ -382,26 +395,23 @@ def _means_of_listed(
             jnp.where(closed, m, state.edge),
         )
 
-    begin = _Listed(jnp.int32(0), nothing > 0, nothing, nothing, jnp.zeros(w.shape, jnp.int32))
+    begin = _Listed(jnp.int32(0), nothing > 0, nothing, nothing, jnp.zeros(nothing.shape, jnp.int32))
     end = lax.while_loop(unfinished, next_case, begin)
-    share = (k - end.inside) / end.at_edge
-    # Where the cases begin that are as far away as the one in a place.
-    first = lax.cummax(jnp.where(new, jnp.arange(length, dtype=jnp.int32)[:, None], 0), axis=0)
+    share, edge = (k - end.inside) / end.at_edge, end.edge
+    fill = ((0, -length % _PLACES), (0, 0))
+    first, case = jnp.pad(first, fill, constant_values=length)[..., None], jnp.pad(case, fill)
+    counted = jnp.where(first < edge[None], 1, jnp.where(first == edge[None], share[None], 0)) * w[case]
+    targets = y[case]
 
-    def in_place(place: Int[Array, ""] | int) -> tuple[Float[Array, "n R"], Float[Array, "n K"]]:
-        """How much the cases count that are in a place of the lists, and their targets."""
-        number, before = case[place], first[place][:, None]
-        return jnp.where(before < end.edge, 1, jnp.where(before == end.edge, share, 0)) * w[number], y[number]
+    def add(group: Int[Array, ""], sums: Float[Array, "b K R"]) -> Float[Array, "b K R"]:
+        """Some places of the lists join the sums."""
+        for place in range(_PLACES):
+            number = group * _PLACES + place
+            sums = sums + counted[number][:, None] * targets[number][..., None]
+        return sums
 
-    def add(place: Int[Array, ""], state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        """One place joins the sums, and the next is looked up, so that this is not done for every target anew."""
-        counted, targets, sums = state
-        return *in_place(place + 1), sums + counted[:, None] * targets[..., None]
-
-    start = *in_place(0), jnp.zeros((cases, y.shape[1], w.shape[1]), w.dtype)
-    *_, sums = lax.fori_loop(0, end.place, add, start)
-    enough = end.done | ((length == cases) & (end.inside + end.at_edge >= k))
-    return jnp.moveaxis(sums / k, 2, 0), jnp.all(enough, axis=0)
+    sums = lax.fori_loop(0, -(-end.place // _PLACES), add, jnp.zeros((cases, y.shape[1], w.shape[1]), w.dtype))
+    return sums / k, end.done | ((length == len(w)) & (end.inside + end.at_edge >= k))
 
 
 def _unit(x: Float[Array, "n *D"]) -> Float[Array, ""]:
