@@ -158,7 +158,12 @@ class Neighbours(Learner):
         far, case, _ = _nearest(x, unit, self._listed)
         weights, most = w.T, _AT_A_TIME // (y.shape[1] * rows)
         lists = _first_alike(far), case
-        predictions, enough = _in_blocks(lambda block: _means_of_listed(*block, y, weights, k), lists, most)
+
+        def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b K R"], Bool[Array, "b R"]]:
+            first, case = block
+            return _means_of_listed(first, case, y, weights, k)
+
+        predictions, enough = _in_blocks(means, lists, most)
         predictions, enough = jnp.moveaxis(predictions, 2, 0), jnp.all(enough, axis=0)
         largest = jnp.max(jnp.abs(x), axis=1)
         sizes = jax.vmap(lambda row: _unit(jnp.where(row > 0, largest, 0)))(w)
