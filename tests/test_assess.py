@@ -482,7 +482,7 @@ def test_rows_that_share_much_work_are_trained_many_at_a_time(monkeypatch):
     monkeypatch.setattr(budget, "_SHARED", 0.0)
     few, again = budget.Budget.of(job).most_rows, assess(KEY, known, data, plan)
     assert few < len(plan.train) // 2 < many
-    # Means of three targets of up to 4, rounded by 4e-7 where XLA adds them in another order; twice an error of up to 6.
+    # Means of three targets of up to 4, which rounding changes by 4e-7 in another order, times twice an error of 6.
     np.testing.assert_allclose(losses.values, again.values, rtol=0, atol=1e-5)
     one = ENGINE.job_of(known, loss.squared, data[0], chosen, tuple(jax.devices()[:1]), False)
     assert program.facts(one).shared < needs.shared / 10
