@@ -182,7 +182,7 @@ def test_rows_that_share_their_cases_get_the_means_of_each(k, data, share):
 @pytest.mark.parametrize("k", [1, 5, 12])
 def test_cases_in_blocks_get_what_all_at_once_get(k, monkeypatch):
     """45 cases in blocks of 16, some of them equally far away: the same trust, and means up to the rounding of sums of
-    as many targets, which XLA may add with or without fused multiplications.
+    as many targets.
     """
     x, y = jnp.round(jnp.asarray(X, jnp.float32)), jnp.asarray(Y, jnp.float32)
     w = jnp.asarray(np.random.default_rng(2).permuted(np.arange(45) < 36, axis=0), jnp.float32)

@@ -286,7 +286,7 @@ def _in_blocks(function: Callable[[Any], Any], cases: Any, most: int, fill: str 
     """What a function gives for cases, arrays [m, ...], at most so many [b, ...] at a time: arrays [m, ...].
 
     The last block is filled up with zeros; or with its last case, "edge", for which a loop that goes on until all are
-    done takes no more rounds, but with which distances in units of rows took 67 ms in place of 27.
+    done takes no more rounds, but with which normalised neighbours of diabetes (100 rows) took 67 ms in place of 27.
     """
     m = len(jax.tree.leaves(cases)[0])
     size = min(m, max(_FEWEST_AT_A_TIME, 1 << int(math.log2(max(1, most)))))
@@ -401,7 +401,7 @@ def _means_of_listed(
             jnp.where(closed, m, state.edge),
         )
 
-    begin = _Listed(jnp.int32(0), nothing > 0, nothing, nothing, jnp.zeros(nothing.shape, jnp.int32))
+    begin = _Listed(jnp.int32(0), nothing > 0, nothing, nothing, jnp.zeros_like(nothing, jnp.int32))
     end = lax.while_loop(unfinished, next_case, begin)
     share, edge = (k - end.inside) / end.at_edge, end.edge
     fill = ((0, -length % _PLACES), (0, 0))
