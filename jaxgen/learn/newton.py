@@ -263,6 +263,11 @@ class Problem(Gram, abc.ABC):
         return jnp.sqrt(jnp.sum(jnp.square(gradient))) / jnp.where(length > 0, length, 1)
 
 
+def many_unknowns(classes: int, coefficients: int) -> bool:
+    """Whether conjugate gradients solve Newton's equations of so many classes, 1 of two, and coefficients of each."""
+    return max(1, classes - 1) * coefficients > _FEW_UNKNOWNS
+
+
 def pairs_of(cases: Float[Array, "p n"]) -> Float[Array, "t n"] | None:
     """Products [t, n] of any two coordinates of each case [p, n], for `Problem`; none if they are very many."""
     first, second = np.triu_indices(len(cases))
