@@ -18,6 +18,7 @@ from typing import Any
 
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var, jaxpr_as_fun
+from jax.interpreters import partial_eval
 
 _DECOMPOSITIONS = frozenset({"eigh", "svd"})
 """Primitives that call LAPACK for every matrix of a batch, and take long for it."""
@@ -145,6 +146,14 @@ def operations_of_once(program: ClosedJaxpr, operations: Callable[[Any], float],
     """Arithmetic of what `divided` makes pieces of that give the same in all calls, if there is much to do."""
     flat, arguments, _ = _flattened(program, operations, 0.0)
     return math.fsum(flat.costs[number] for number in flat.once(arguments[number] for number in same))
+
+
+def without_unread(program: ClosedJaxpr) -> ClosedJaxpr:
+    """The same program without what none of its results needs, inside of loops too: parameters that only tests read go
+    through the loop over rows that predict.
+    """
+    jaxpr, _ = partial_eval.dce_jaxpr(program.jaxpr, [True] * len(program.jaxpr.outvars), instantiate=True)
+    return ClosedJaxpr(jaxpr, program.consts)
 
 
 def _flattened(

@@ -19,7 +19,7 @@ from jax.sharding import AxisType, PartitionSpec
 
 from jaxgen.engine import kept
 from jaxgen.engine.job import Job, fitted_alone
-from jaxgen.engine.pieces import Chain, divided, operations_of_once
+from jaxgen.engine.pieces import Chain, divided, operations_of_once, without_unread
 from jaxgen.types.identity import text_of_known
 
 _LAPACK = {
@@ -428,7 +428,7 @@ def _parts(job: Job, traced: Any, rows: int, effort: int, same: tuple[int, ...])
 
     On several devices, and on others than CPUs, it stays in one piece.
     """
-    program, rounds = traced.jaxpr, job.learner.rounds
+    program, rounds = without_unread(traced.jaxpr), job.learner.rounds
     if not job.in_pieces or program.jaxpr.effects:
         return [_Part(traced.lower(), _options(job, math.inf))], ()
 

@@ -18,6 +18,7 @@ from jaxtyping import Array, Bool, Float, Int
 from scipy.linalg import helmert
 
 from jaxgen.learn.batched import in_any_row, over_first
+from jaxgen.learn.quasi_newton import nearer
 from jaxgen.learn.systems import conjugate_gradients, inverse, solved
 
 NOT_CONVERGED, SEPARABLE = 1, 2
@@ -37,9 +38,9 @@ _LOOSE, _TIGHT = 0.1, 1e-4
 below the root of a rounding, need be no more exact than to leave 1e-4 of that.
 """
 
-_LEFT = 1e-10
+_LEFT = 1e-9
 """The last step need not leave logits nearer to those of the minimum than this, relative to the largest. Those of
-digits end 2e-10 away, and 2e-8 with the solver of scikit-learn that comes nearest.
+digits end less than 1e-8 away, and 2e-8 with the solver of scikit-learn that comes nearest.
 """
 
 _SAFELY = 4
@@ -55,6 +56,11 @@ _MOST_PRODUCTS = 2_000_000
 
 _MOST_QUICK = 400
 """Rounds of conjugate gradients in single precision after which they are given up."""
+
+_CLOSER, _MOST_GRADIENTS = 1e-5, 30
+"""Part of the gradient that similar problems, which begin where one of them ends, leave for Newton's method, and the
+most gradients that this may take them; those of digits take 18 of single precision, and one step is left.
+"""
 
 _FEWEST_ROUNDS = 16
 """Rounds of conjugate gradients that are never too many; more are if they are beyond a third of the coefficients of a
@@ -137,8 +143,10 @@ class Problem(Gram, abc.ABC):
         """Derivatives [K, n] of the cross-entropies by the logits, as exact, and what the second ones follow from."""
 
     @abc.abstractmethod
-    def curved(self, known: Float[Array, "K n"], logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
-        """The product of the second derivatives and a change of the logits, [K, n]."""
+    def curved(self, weighted: Float[Array, "K n"], logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
+        """The product of the weighted second derivatives and a change of the logits, [K, n], given the weights times
+        what the derivatives follow from.
+        """
 
     @abc.abstractmethod
     def by_class(self, known: Float[Array, "K n"]) -> Float[Array, "K n"]:
@@ -188,7 +196,7 @@ class Problem(Gram, abc.ABC):
         """
         excess, known = self.residuals(solution @ self.cases)
         gradient = self._gradient(excess, solution)
-        if self._few_unknowns:
+        if self.few_unknowns:
             step, pivot = self.eliminated(known, gradient)
             return Direction(gradient, -step, pivot, jnp.bool_(True), jnp.zeros_like(left), before)
         # As small a residual as the square of what the last step left keeps the convergence quadratic, and solves no
@@ -207,23 +215,35 @@ class Problem(Gram, abc.ABC):
         else:
             inverses = shared
         problem = self.single if quick else self
-        known, starting = known.astype(problem.w.dtype), inverses.astype(problem.w.dtype)
+        weighted = (self.w[None] * known).astype(problem.w.dtype)
 
         def product(step: Float[Array, "K p"]) -> Float[Array, "K p"]:
-            return problem._gradient(problem.curved(known, step @ problem.cases), step)
-
-        def preconditioned(rest: Float[Array, "K p"]) -> Float[Array, "K p"]:
-            return self.centred(jnp.einsum("kpq,kq->kp", starting, rest))
+            return problem._by_solution(problem.curved(weighted, step @ problem.cases), step)
 
         # Of unit size, so that squares of what is left do not underflow in single precision.
         size = jnp.max(jnp.abs(gradient))
-        unit = (gradient / jnp.where(size > 0, size, 1)).astype(known.dtype)
+        unit = (gradient / jnp.where(size > 0, size, 1)).astype(weighted.dtype)
         rounds = _MOST_QUICK if quick else gradient.size
-        found = conjugate_gradients(product, preconditioned, unit, enough.astype(known.dtype), rounds)
+        starting = problem._preconditioner(inverses)
+        found = conjugate_gradients(product, starting, unit, enough.astype(unit.dtype), rounds)
         step = self.centred(-size * found.solution.astype(gradient.dtype))
         pivot = (found.least / found.largest).astype(gradient.dtype)
         now = Before(inverses if shared is None else before.matrices, found.rounds, cosine, before.change)
         return Direction(gradient, step, pivot, found.enough, enough, now)
+
+    def nearer(self, start: "Start", hopeless: Bool[Array, ""]) -> Float[Array, "K p"]:
+        """A solution [K, p] much nearer to the minimum than that from which many similar problems begin; a hopeless
+        problem stays there.
+        """
+        solution = start.solution.astype(self.w.dtype)
+        excess, _ = self.residuals(solution @ self.cases)
+        rounding = float(jnp.finfo(self.w.dtype).eps) * self._length(excess, solution)
+
+        def gradient(solution: Float[Array, "K p"]) -> Float[Array, "K p"]:
+            return self._gradient(self.residuals(solution @ self.cases)[0], solution)
+
+        starting, enough = self._preconditioner(start.inverses), jnp.where(hopeless, jnp.inf, rounding)
+        return nearer(gradient, starting, solution, enough, _CLOSER, _MOST_GRADIENTS)
 
     def start_at_zero(self) -> "Start":
         """No coefficients, and inverse Hessians [K, p, p] there, where all cases have the same curvature; of problems
@@ -231,7 +251,7 @@ class Problem(Gram, abc.ABC):
         """
         (k, _), p, dtype = self.shape, len(self.cases), self.w.dtype
         start = jnp.zeros((k, p), dtype)
-        if self._few_unknowns:
+        if self.few_unknowns:
             return Start(start, jnp.zeros((0, p, p), dtype))
         share = 1 / max(2, k)
         of_class = inverse(share * (1 - share) * jnp.eye(p, dtype=dtype) + self.ridge)
@@ -245,12 +265,22 @@ class Problem(Gram, abc.ABC):
         return jax.vmap(inverse)(self.weighted(self.by_class(known) * self.w[None]))
 
     @property
-    def _few_unknowns(self) -> bool:
+    def few_unknowns(self) -> bool:
+        """Whether Newton's equations are written out; see `many_unknowns`."""
         return self.shape[1] <= _FEW_UNKNOWNS
 
     def _gradient(self, excess: Float[Array, "K n"], solution: Float[Array, "K p"]) -> Float[Array, "K p"]:
+        return self._by_solution(self.w[None] * excess, solution)
+
+    def _by_solution(self, weighted: Float[Array, "K n"], solution: Float[Array, "K p"]) -> Float[Array, "K p"]:
+        """What weighted derivatives by the logits [K, n] are by the solution, with those of the ridge, [K, p]."""
         # Rounding would leave a part that no step can take away.
-        return self.centred((self.w[None] * excess) @ self.turned + solution @ self.ridge)
+        return self.centred(weighted @ self.turned + solution @ self.ridge)
+
+    def _preconditioner(self, inverses: Float[Array, "K p p"]) -> Callable[[Array], Array]:
+        """The product of inverse Hessians of each class alone and a gradient [K, p]."""
+        starting = inverses.astype(self.w.dtype)
+        return lambda gradient: self.centred(jnp.einsum("kpq,kq->kp", starting, gradient))
 
     def _penalty(self, solution: Float[Array, "K p"]) -> Float[Array, ""]:
         return jnp.sum(solution * (solution @ self.ridge))
@@ -258,9 +288,13 @@ class Problem(Gram, abc.ABC):
     def _cosine(
         self, excess: Float[Array, "K n"], solution: Float[Array, "K p"], gradient: Float[Array, "K p"]
     ) -> Float[Array, ""]:
-        squares = self.w @ over_first(jnp.add, jnp.square(excess)) + self._penalty(solution)
-        length = jnp.sqrt(jnp.maximum(squares, 0))
+        length = self._length(excess, solution)
         return jnp.sqrt(jnp.sum(jnp.square(gradient))) / jnp.where(length > 0, length, 1)
+
+    def _length(self, excess: Float[Array, "K n"], solution: Float[Array, "K p"]) -> Float[Array, ""]:
+        """Length [] of the weighted residuals, with the ridge's share."""
+        squares = self.w @ over_first(jnp.add, jnp.square(excess)) + self._penalty(solution)
+        return jnp.sqrt(jnp.maximum(squares, 0))
 
 
 def many_unknowns(classes: int, coefficients: int) -> bool:
@@ -308,9 +342,9 @@ class TwoClasses(Problem):
         less, more = small / (1 + small), 1 / (1 + small)
         return -self.sign[None] * jnp.where(above > 0, more, less), less * more
 
-    def curved(self, known: Float[Array, "1 n"], logits: Float[Array, "1 n"]) -> Float[Array, "1 n"]:
-        """The second derivatives [1, n] times the change of the logits."""
-        return known * logits
+    def curved(self, weighted: Float[Array, "1 n"], logits: Float[Array, "1 n"]) -> Float[Array, "1 n"]:
+        """The weighted second derivatives [1, n] times the change of the logits."""
+        return weighted * logits
 
     def by_class(self, known: Float[Array, "1 n"]) -> Float[Array, "1 n"]:
         """The second derivatives themselves, [1, n]."""
@@ -353,8 +387,9 @@ class ManyClasses(Problem):
     def residuals(self, logits: Float[Array, "K n"]) -> tuple[Float[Array, "K n"], Float[Array, "K n"]]:
         """Probabilities minus targets, and the probabilities; both [K, n]."""
         _, wrong, others, right = self._exponentials(logits)
-        part = (1 / (others + right))[None]
-        return (wrong - self.targets * others[None]) * part, (wrong + self.targets * right[None]) * part
+        whole = others + right
+        wrong, missed, hit = (1 / whole)[None] * wrong, others / whole, right / whole
+        return wrong - self.targets * missed[None], wrong + self.targets * hit[None]
 
     def _exponentials(
         self, logits: Float[Array, "K n"]
@@ -362,16 +397,27 @@ class ManyClasses(Problem):
         """The largest logits [n]; relative to these the exponentials of the wrong classes [K, n], 0 for the true ones,
         their sums [n], and the exponentials of the true classes [n].
         """
-        most = over_first(jnp.maximum, logits)
+        most = self._largest(logits)
         exponentials = jnp.exp(logits - most[None])
         wrong = jnp.where(self.targets > 0, 0, exponentials)
         return most, wrong, over_first(jnp.add, wrong), over_first(jnp.add, self.targets * exponentials)
 
-    def curved(self, known: Float[Array, "K n"], logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
-        """The change of the logits [K, n] minus its mean under the probabilities, times the probabilities."""
+    def _largest(self, logits: Float[Array, "K n"]) -> Float[Array, " n"]:
+        """The largest logit of each case, [n].
+
+        XLA would find it anew for each class that it is subtracted from, but for a quotient. And were it all that the
+        exponentials need besides their own logits, XLA would put them in the place of these, which on CPUs keeps LLVM
+        from vector instructions: four times as long. So one class is left for last.
+        """
+        one = jnp.maximum(over_first(jnp.add, self.targets), 1)
+        return jnp.maximum(over_first(jnp.maximum, logits[1:]) / one, logits[0])
+
+    def curved(self, weighted: Float[Array, "K n"], logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
+        """The change of the logits [K, n] minus its mean under the probabilities, times the weighted probabilities."""
         # XLA would compute a plain sum anew for each class; a quotient it does not.
-        mean = over_first(jnp.add, known * logits) / over_first(jnp.add, known)
-        return known * (logits - mean[None])
+        whole = over_first(jnp.add, weighted)
+        mean = over_first(jnp.add, weighted * logits) / jnp.where(whole > 0, whole, 1)
+        return weighted * (logits - mean[None])
 
     def by_class(self, known: Float[Array, "K n"]) -> Float[Array, "K n"]:
         """Each probability times its complement, [K, n]."""
@@ -474,6 +520,8 @@ def minimised(
     def step(state: State) -> State:
         largest = problem.logit(state.point.solution)
         most, left = near * (1 + largest), max(_TIGHT * near, _LEFT) * (1 + largest)
+        if not problem.few_unknowns:  # the square of a small step is what convergence that is quadratic leaves
+            most = jnp.maximum(most, jnp.sqrt(left))
         found = problem.direction(state.point.solution, state.before, left, quick, shared)
         finite = jnp.all(jnp.isfinite(found.step))
         direction = jnp.where(finite, found.step, 0)
@@ -498,6 +546,8 @@ def minimised(
         objective = math.log(max(2, problem.shape[0])) * jnp.sum(judge.w)
         point = Point(start.solution, objective, jnp.zeros_like(objective))
     else:
+        if not (problem.few_unknowns or may_be_separable):
+            start = start._replace(solution=judge.nearer(start, hopeless).astype(dtype))
         point = at(start.solution)
         if quick:
             shared = start.inverses

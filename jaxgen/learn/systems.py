@@ -49,6 +49,12 @@ def solved(matrix: Float[Array, "m m"], b: Float[Array, " m"]) -> tuple[Float[Ar
     return lax.fori_loop(0, len(b), solve, jnp.zeros_like(b)), factor.pivot
 
 
+def dot(a: Float[Array, "K p"], b: Float[Array, "K p"]) -> Float[Array, ""]:
+    """Sum [] of the products of two matrices [K, p], number by number."""
+    # XLA adds up over two axes number by number, over the last alone by vector instructions.
+    return jnp.sum(over_first(jnp.add, a * b))
+
+
 class Gradients(NamedTuple):
     """Conjugate gradients: the solution so far, what is left of the right-hand side, its product with itself in the
     preconditioner, the direction, the least and largest curvature along a direction of unit length, the rounds, and
@@ -75,10 +81,6 @@ def conjugate_gradients(
     """Solution [K, p] of a symmetric positive definite system, given by its product, up to a relative residual
     (Hestenes & Stiefel 1952); a product without curvature ends it, and a number of rounds.
     """
-
-    def dot(a: Float[Array, "K p"], b: Float[Array, "K p"]) -> Float[Array, ""]:
-        # XLA adds up over two axes number by number, over the last alone by vector instructions.
-        return jnp.sum(over_first(jnp.add, a * b))
 
     def advance(state: Gradients) -> Gradients:
         image = product(state.direction)
