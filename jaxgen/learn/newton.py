@@ -380,44 +380,44 @@ class ManyClasses(Problem):
 
     def costs(self, logits: Float[Array, "K n"]) -> Float[Array, " n"]:
         """Logarithms of the sums of the exponentials of the logits minus that of the true class, [n]."""
-        most, _, others, right = self._exponentials(logits)
+        most, exponentials = self._exponentials(logits)
+        wrong, right = self._apart(exponentials)
         # log(sum of all exp) in a form that is exact even where it is tiny, which is where `right` is 1
-        return most - over_first(jnp.add, self.targets * logits) + jnp.log1p(others + (right - 1))
+        return most - over_first(jnp.add, self.targets * logits) + jnp.log1p(over_first(jnp.add, wrong) + (right - 1))
 
     def residuals(self, logits: Float[Array, "K n"]) -> tuple[Float[Array, "K n"], Float[Array, "K n"]]:
         """Probabilities minus targets, and the probabilities; both [K, n]."""
-        _, wrong, others, right = self._exponentials(logits)
-        whole = others + right
-        wrong, missed, hit = (1 / whole)[None] * wrong, others / whole, right / whole
-        return wrong - self.targets * missed[None], wrong + self.targets * hit[None]
+        _, exponentials = self._exponentials(logits)
+        wrong, right = self._apart(exponentials)
+        rest = over_first(jnp.add, wrong[1:])
+        whole = wrong[0] + rest + right
+        part, hit = 1 / whole, right / whole
+        missed = rest / whole + part * wrong[0]  # see `_exponentials`
+        of_wrong = part[None] * exponentials
+        return jnp.where(self.targets > 0, -missed[None], of_wrong), jnp.where(self.targets > 0, hit[None], of_wrong)
 
-    def _exponentials(
-        self, logits: Float[Array, "K n"]
-    ) -> tuple[Float[Array, " n"], Float[Array, "K n"], Float[Array, " n"], Float[Array, " n"]]:
-        """The largest logits [n]; relative to these the exponentials of the wrong classes [K, n], 0 for the true ones,
-        their sums [n], and the exponentials of the true classes [n].
-        """
-        most = self._largest(logits)
-        exponentials = jnp.exp(logits - most[None])
-        wrong = jnp.where(self.targets > 0, 0, exponentials)
-        return most, wrong, over_first(jnp.add, wrong), over_first(jnp.add, self.targets * exponentials)
+    def _exponentials(self, logits: Float[Array, "K n"]) -> tuple[Float[Array, " n"], Float[Array, "K n"]]:
+        """The largest logits [n], and the exponentials of all relative to these, [K, n].
 
-    def _largest(self, logits: Float[Array, "K n"]) -> Float[Array, " n"]:
-        """The largest logit of each case, [n].
-
-        XLA would find it anew for each class that it is subtracted from, but for a quotient. And were it all that the
-        exponentials need besides their own logits, XLA would put them in the place of these, which on CPUs keeps LLVM
-        from vector instructions: four times as long. So one class is left for last.
+        What is computed once for a case, and read for each of its classes, is a quotient here and in what follows,
+        since XLA would compute anew for each class what takes only maxima, sums and products. And the first class is
+        left for last: if a number depended on nothing else of its row but the number in its own place, XLA would write
+        it there, which on CPUs keeps LLVM from vector instructions, with three to five times the time.
         """
         one = jnp.maximum(over_first(jnp.add, self.targets), 1)
-        return jnp.maximum(over_first(jnp.maximum, logits[1:]) / one, logits[0])
+        most = jnp.maximum(over_first(jnp.maximum, logits[1:]) / one, logits[0])
+        return most, jnp.exp(logits - most[None])
+
+    def _apart(self, exponentials: Float[Array, "K n"]) -> tuple[Float[Array, "K n"], Float[Array, " n"]]:
+        """Those of the wrong classes [K, n], 0 for the true ones, and those of the true classes [n]."""
+        return jnp.where(self.targets > 0, 0, exponentials), over_first(jnp.add, self.targets * exponentials)
 
     def curved(self, weighted: Float[Array, "K n"], logits: Float[Array, "K n"]) -> Float[Array, "K n"]:
         """The change of the logits [K, n] minus its mean under the probabilities, times the weighted probabilities."""
-        # XLA would compute a plain sum anew for each class; a quotient it does not.
         whole = over_first(jnp.add, weighted)
-        mean = over_first(jnp.add, weighted * logits) / jnp.where(whole > 0, whole, 1)
-        return weighted * (logits - mean[None])
+        whole = jnp.where(whole > 0, whole, 1)
+        mean = over_first(jnp.add, weighted[1:] * logits[1:]) / whole + weighted[0] / whole * logits[0]
+        return weighted * (logits - mean[None])  # see `_exponentials`
 
     def by_class(self, known: Float[Array, "K n"]) -> Float[Array, "K n"]:
         """Each probability times its complement, [K, n]."""
