@@ -11,7 +11,7 @@ from jax.extend.core import jaxpr_as_fun
 
 from jaxgen import Data, assess, learn, loss, resample, simulate
 from jaxgen.engine import kept, program, run
-from jaxgen.engine.pieces import Chain, divided
+from jaxgen.engine.pieces import Chain, divided, without_unread
 
 CONSTANT = np.arange(3.0, dtype=np.float32)
 
@@ -111,6 +111,29 @@ ONCE = {
     in_a_row: {"while"},
     of_constants: set(),
 }
+
+
+def test_what_nobody_reads_is_left_out_of_loops_too():
+    """A loop over rows makes two numbers of each, of which one is read: the sine goes, and its row of results."""
+
+    def function(x, y):
+        read, _ = lax.map(lambda row: (row * 2, jnp.sin(row)), x)
+        return read @ y
+
+    x, y = jnp.ones((5, 3)), jnp.ones((3, 2))
+    whole = jax.make_jaxpr(function)(x, y)
+    short = without_unread(whole)
+    assert "sin" in str(whole)
+    assert "sin" not in str(short)
+    (loop,) = (equation for equation in short.jaxpr.eqns if equation.primitive.name == "scan")
+    assert len(loop.outvars) == 1
+    np.testing.assert_array_equal(jaxpr_as_fun(short)(x, y), jaxpr_as_fun(whole)(x, y))
+
+
+def test_arguments_that_nobody_reads_stay():
+    short = without_unread(jax.make_jaxpr(lambda x, y: y + 1)(1.0, 2.0))
+    assert len(short.jaxpr.invars) == 2
+    assert jaxpr_as_fun(short)(1.0, 2.0) == [3.0]
 
 
 @pytest.mark.parametrize("function", ONCE, ids=lambda function: function.__name__)

@@ -40,7 +40,7 @@ below the root of a rounding, need be no more exact than to leave 1e-4 of that.
 
 _LEFT = 1e-9
 """The last step need not leave logits nearer to those of the minimum than this, relative to the largest. Those of
-digits end less than 1e-8 away, and 2e-8 with the solver of scikit-learn that comes nearest.
+digits end up to 2e-8 away, as they do with the solver of scikit-learn that comes nearest.
 """
 
 _SAFELY = 4
@@ -399,10 +399,11 @@ class ManyClasses(Problem):
     def _exponentials(self, logits: Float[Array, "K n"]) -> tuple[Float[Array, " n"], Float[Array, "K n"]]:
         """The largest logits [n], and the exponentials of all relative to these, [K, n].
 
-        What is computed once for a case, and read for each of its classes, is a quotient here and in what follows,
-        since XLA would compute anew for each class what takes only maxima, sums and products. And the first class is
-        left for last: if a number depended on nothing else of its row but the number in its own place, XLA would write
-        it there, which on CPUs keeps LLVM from vector instructions, with three to five times the time.
+        Two things, here and in what follows, are for XLA. What is computed once for a case and read for each of its
+        classes ends with a division, since XLA computes anew for each class what takes only maxima, sums and products.
+        And the first class is left for last: where each result needs no number of a large array but that in its own
+        place, XLA overwrites this array, and then LLVM makes no vector instructions on CPUs: three to five times the
+        time.
         """
         one = jnp.maximum(over_first(jnp.add, self.targets), 1)
         most = jnp.maximum(over_first(jnp.maximum, logits[1:]) / one, logits[0])
