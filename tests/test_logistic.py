@@ -564,8 +564,9 @@ def test_rows_that_start_together_end_where_each_ends_alone(ridge, dtype, monkey
 
 @pytest.mark.parametrize("standardised", [False, True])
 def test_rows_of_a_basis_that_is_filled_up_are_those_of_scikit_learn(standardised):
-    """30 inputs and 203 cases, which are no whole blocks; rows that begin together, by bootstrap weights. scikit-learn's
-    Newton steps leave 1e-12, ours 1e-9 of the largest logit, here below 8.
+    """30 inputs and 203 cases, which are no whole blocks; rows that begin together, by bootstrap weights.
+
+    scikit-learn's Newton steps leave 1e-12, ours 1e-9 of the largest logit, here below 8.
     """
     random = np.random.default_rng(4)
     x = random.normal(size=(203, 30)) * np.geomspace(1, 20, 30)
