@@ -428,9 +428,9 @@ def _parts(job: Job, traced: Any, rows: int, effort: int, same: tuple[int, ...])
 
     On several devices, and on others than CPUs, it stays in one piece.
     """
-    program, rounds = without_unread(traced.jaxpr), job.learner.rounds
-    if not job.in_pieces or program.jaxpr.effects:
+    if not job.in_pieces or traced.jaxpr.jaxpr.effects:
         return [_Part(traced.lower(), _options(job, math.inf))], ()
+    program, rounds = without_unread(traced.jaxpr), job.learner.rounds
 
     def operations(equation: Any) -> float:
         return _operations_of(equation, rounds, rows)
