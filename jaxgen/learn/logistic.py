@@ -250,7 +250,7 @@ class Logistic(Learner):
         basis: "_Basis",
         y: Float[Array, "n K"],
         w: Float[Array, " n"],
-        products: Float[Array, "t n"] | None,
+        products: Float[Array, "t m"] | None,
         quick: bool,
     ) -> Start:
         """Where rows whose mean weights are w [n] begin: near the minimum for these, which is near that of each; single
@@ -264,9 +264,11 @@ class Logistic(Learner):
         return start._replace(solution=problem.centred(start.solution.astype(y.dtype)))
 
     def _problem(
-        self, basis: "_Basis", y: Float[Array, "n K"], w: Float[Array, " n"], products: Float[Array, "t n"] | None
+        self, basis: "_Basis", y: Float[Array, "n K"], w: Float[Array, " n"], products: Float[Array, "t m"] | None
     ) -> tuple[Problem, Bool[Array, ""], Bool[Array, ""]]:
-        """What is to be minimised, whether there is no minimum, and whether that is so because a class is absent."""
+        """What is to be minimised, whether there is no minimum, and whether that is so because a class is absent; of n
+        cases, which the basis may fill up to m.
+        """
         y, w = (basis.with_absent(values) for values in (y, w))
         used = w > 0
         y = jnp.where(used[:, None], y, 0)
@@ -280,7 +282,7 @@ class Logistic(Learner):
         basis: "_Basis",
         y: Float[Array, "n K"],
         w: Float[Array, " n"],
-        products: Float[Array, "t n"] | None,
+        products: Float[Array, "t m"] | None,
         start: Start | None = None,
         quick: bool = False,
     ) -> LogisticFit:
@@ -416,7 +418,7 @@ class _Common(NamedTuple):
     """
 
     basis: _Basis
-    products: Float[Array, "t n"] | None
+    products: Float[Array, "t m"] | None
     start: Start | None
 
 
