@@ -396,8 +396,8 @@ class _Basis(NamedTuple):
         penalty, transform = (jnp.pad(matrix, ((0, 0), (0, more))) for matrix in (self.penalty, self.transform))
         return self._replace(cases=cases, turned=cases.T, penalty=penalty, transform=transform)
 
-    def with_absent(self, values: Float[Array, "m *K"]) -> Float[Array, "n *K"]:
-        """Weights or targets of the m cases, and zeros for those that fill up the basis."""
+    def with_absent(self, values: Float[Array, "n *K"]) -> Float[Array, "m *K"]:
+        """Weights or targets of n cases, and zeros for those that fill the basis up to m."""
         absent = self.cases.shape[1] - len(values)
         return jnp.pad(values, ((0, absent),) + ((0, 0),) * (values.ndim - 1))
 

@@ -59,7 +59,7 @@ _MOST_QUICK = 400
 
 _CLOSER, _MOST_GRADIENTS = 1e-5, 30
 """Part of the gradient that similar problems, which begin where one of them ends, leave for Newton's method, and the
-most gradients that this may take them; those of digits take 18 of single precision, and one step is left.
+most gradients that this may take them; those of digits take 19 of single precision, and one step is left.
 """
 
 _FEWEST_ROUNDS = 16
@@ -548,7 +548,8 @@ def minimised(
         point = Point(start.solution, objective, jnp.zeros_like(objective))
     else:
         if not (problem.few_unknowns or may_be_separable):
-            start = start._replace(solution=judge.nearer(start, hopeless).astype(dtype))
+            # What rounding leaves of the sum over the classes would stay, since no step has any.
+            start = start._replace(solution=problem.centred(judge.nearer(start, hopeless).astype(dtype)))
         point = at(start.solution)
         if quick:
             shared = start.inverses
