@@ -1,6 +1,7 @@
 """Ridge regression whose penalty is chosen by leave-one-out."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -8,11 +9,12 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
+from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.products import Products, left_out_cases
 from jaxgen.learn.shrinkage import Centred, Shrinkage, squares_are_easy
-from jaxgen.learn.systems import inverse_of_lower
+from jaxgen.learn.systems import inverse_of_lower, substituted
 from jaxgen.types import Data, Key, Learner, Plan, RowUnits
 from jaxgen.types.numbers import require, require_flag, require_number, shown
 
@@ -199,53 +201,76 @@ class _WithoutSome(NamedTuple):
         """The fits with the best of S penalties, and which to trust: those whose cases can be left out of each hat
         matrix without loss of digits.
         """
-        errors, pulls, pivots = lax.map(self._left_out, penalties)
+        bounds, pulls, pivots = lax.map(self._at_least, penalties)
+        errors = self._errors(penalties, bounds)
         best = jnp.argmin(errors, axis=0)
         row = jnp.arange(len(best))
         weights, intercept = self._coefficients(penalties[best], pulls[best, row])
         fit = RidgeFit(weights, intercept, penalties[best], errors[best, row])
         return fit, jnp.all(pivots > float(jnp.finfo(self.turned.dtype).eps) ** 0.5, axis=0)
 
-    def _left_out(
+    def _at_least(
         self, penalty: Float[Array, ""]
     ) -> tuple[Float[Array, " R"], Float[Array, "R m K"], Float[Array, " R"]]:
-        """Of a penalty: mean leave-one-out losses [R], (1 - H_CC)^-1 e_C [R, m, K], and the smallest pivots [R]."""
+        """Of a penalty: what the mean leave-one-out losses are at least [R], (1 - H_CC)^-1 e_C [R, m, K], and the
+        smallest pivots [R].
+
+        A case's share in its own prediction grows when others are left out. With its share among all cases, which
+        takes next to no time, losses come out too small, but mostly by little where they are least.
+        """
+        hat, residual = self._hat(penalty)
+
+        def of_row(absent: Int[Array, " m"]) -> tuple[Float[Array, "m K"], Float[Array, ""]]:
+            factor, gone = _factored(hat, residual, absent)
+            return substituted(factor, gone), jnp.min(jnp.square(jnp.diagonal(factor)))
+
+        everybody = jnp.ones(len(self.absent), bool)
+        pull, pivot = _of_groups(of_row, self._groups(self.absent.shape[1]), everybody, self.absent)
+        every = jax.vmap(lambda where, pull: jnp.zeros_like(residual).at[where].set(pull, mode="drop"))
+        moved = residual[None] + jnp.einsum("ni,rik->rnk", hat, every(self.absent, pull))
+        return jax.vmap(partial(_mean_loss, jnp.diagonal(hat)))(moved, self.present), pull, pivot
+
+    def _errors(self, penalties: Float[Array, " S"], bounds: Float[Array, "S R"]) -> Float[Array, "S R"]:
+        """Mean leave-one-out losses [S, R] of S penalties, infinite where bounds [S, R] below them say that another
+        penalty has less.
+        """
+        infinite = jnp.full_like(bounds[0], jnp.inf)
+
+        def add(least: Float[Array, " R"], penalty: Int[Array, ""]) -> tuple[Float[Array, " R"], Float[Array, " R"]]:
+            wanted = ~(bounds[penalty] > least)  # NaN is wanted
+            error = lax.cond(
+                in_any_row(jnp.any(wanted)), lambda: self._error(penalties[penalty], wanted), lambda: infinite
+            )
+            return jnp.minimum(least, error), error
+
+        order = jnp.argsort(jnp.mean(bounds, axis=1))
+        return jnp.zeros_like(bounds).at[order].set(lax.scan(add, infinite, order)[1])
+
+    def _error(self, penalty: Float[Array, ""], wanted: Bool[Array, " R"]) -> Float[Array, " R"]:
+        """Mean leave-one-out losses [R] of a penalty, infinite where nobody wants them in a group of rows."""
+        hat, residual = self._hat(penalty)
+
+        def of_row(absent: Int[Array, " m"], present: Float[Array, " n"]) -> Float[Array, ""]:
+            factor, gone = _factored(hat, residual, absent)
+            root = inverse_of_lower(factor)
+            columns = jnp.take(hat, absent, axis=0, mode="clip")
+            solved = (
+                jnp.where((absent < len(hat))[None], root, 0) @ columns
+            )  # takes less time than solving for all cases
+            own = jnp.diagonal(hat) + jnp.sum(jnp.square(solved), axis=0)
+            return _mean_loss(own, residual + solved.T @ (root @ gone), present)
+
+        return _of_groups(of_row, self._groups(len(hat)), wanted, self.absent, self.present)
+
+    def _hat(self, penalty: Float[Array, ""]) -> tuple[Float[Array, "n n"], Float[Array, "n K"]]:
+        """The hat matrix of all cases for a penalty, and their residuals."""
         y = self.shrinkage.cases.y
         shrunk = self.turned / (jnp.square(self.shrinkage.values) + penalty)[None]
-        hat = shrunk @ self.turned.T + self.share
-        residual = y - shrunk @ (self.turned.T @ y)
-        rows, m = self.absent.shape
-        groups = math.ceil(rows * m * hat.nbytes / len(hat) / _ROWS_BYTES)
-        # All groups have the same size: a last one of another would run beside the loop, and two calls of LAPACK at a
-        # time may wait for each other for ever.
-        short = -rows % groups
-        absent = jnp.pad(self.absent, ((0, short), (0, 0)), constant_values=len(hat))
-        present = jnp.pad(self.present, ((0, short), (0, 0)), constant_values=1)
-        of_rows = jax.vmap(partial(self._left_out_of_row, hat, residual))
-        grouped = lax.map(lambda group: of_rows(*group), (_in_groups(absent, groups), _in_groups(present, groups)))
-        error, pull, pivot = (a.reshape(-1, *a.shape[2:])[:rows] for a in grouped)
-        return error, pull, pivot
+        return shrunk @ self.turned.T + self.share, y - shrunk @ (self.turned.T @ y)
 
-    def _left_out_of_row(
-        self,
-        hat: Float[Array, "n n"],
-        residual: Float[Array, "n K"],
-        absent: Int[Array, " m"],
-        present: Float[Array, " n"],
-    ) -> tuple[Float[Array, ""], Float[Array, "m K"], Float[Array, ""]]:
-        """The same of a row, from the hat matrix of all cases and their residuals."""
-        columns = jnp.take(jnp.pad(hat, ((0, 1), (0, 0))), absent, axis=0, mode="clip")
-        inside = jnp.take(jnp.pad(columns, ((0, 0), (0, 1))), absent, axis=1, mode="clip")
-        unit = jnp.eye(len(absent), dtype=hat.dtype)
-        factor = jnp.linalg.cholesky(unit - inside, symmetrize_input=False)
-        root = inverse_of_lower(factor)
-        solved = root @ columns  # takes less time than solving for all cases
-        gone = root @ jnp.take(jnp.pad(residual, ((0, 1), (0, 0))), absent, axis=0, mode="clip")
-        own = jnp.diagonal(hat) + jnp.sum(jnp.square(solved), axis=0)
-        moved = residual + solved.T @ gone
-        losses = jnp.sum(jnp.square(moved), axis=1) / jnp.square(1 - own)
-        error = jnp.sum(jnp.where(present > 0, losses, 0)) / jnp.sum(present)
-        return error, root.T @ gone, jnp.min(jnp.square(jnp.diagonal(factor)))
+    def _groups(self, columns: int) -> int:
+        """In how many groups rows stay in the cache, with so many columns of numbers for each case that is left out."""
+        return max(1, math.ceil(self.absent.size * columns * self.turned.dtype.itemsize / _ROWS_BYTES))
 
     def _coefficients(
         self, penalty: Float[Array, " R"], pull: Float[Array, "R m K"]
@@ -261,9 +286,46 @@ class _WithoutSome(NamedTuple):
         )
 
 
-def _in_groups(rows: Shaped[Array, "R *N"], groups: int) -> Shaped[Array, "G S *N"]:
-    """Rows in groups of the same size."""
-    return rows.reshape(groups, -1, *rows.shape[1:])
+def _of_groups(
+    of_row: Callable[..., Any], groups: int, wanted: Bool[Array, " R"], *rows: Shaped[Array, "R *N"]
+) -> PyTree:
+    """What a function makes of each row, in groups of rows; infinite for groups in which no row is wanted."""
+    # All groups have the same size: a last one of another would run beside the loop, and two calls of LAPACK at a time
+    # may wait for each other for ever.
+    short = -len(wanted) % groups
+
+    def in_groups(a: Shaped[Array, "R *N"]) -> Shaped[Array, "G S *N"]:
+        filled = jnp.pad(a, ((0, short), *((0, 0),) * (a.ndim - 1)), mode="edge")
+        return filled.reshape(groups, -1, *a.shape[1:])
+
+    def of_group(group: tuple[Array, ...]) -> PyTree:
+        found = partial(jax.vmap(of_row), *group[1:])
+        none = jax.tree.map(lambda a: jnp.full(a.shape, jnp.inf, a.dtype), jax.eval_shape(found))
+        return lax.cond(in_any_row(jnp.any(group[0])), found, lambda: none)
+
+    found = lax.map(of_group, tuple(in_groups(a) for a in (wanted, *rows)))
+    return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[: len(wanted)], found)
+
+
+def _factored(
+    hat: Float[Array, "n n"], residual: Float[Array, "n K"], absent: Int[Array, " m"]
+) -> tuple[Float[Array, "m m"], Float[Array, "m K"]]:
+    """Of the cases C that a row leaves out: Cholesky's factor of 1 - H_CC, [m, m], and their residuals [m, K]; rows of
+    the unit matrix and 0 in the places of cases that it does not.
+    """
+    there, unit = absent < len(hat), jnp.eye(len(absent), dtype=hat.dtype)
+    inside = hat.at[absent[:, None], absent[None]].get(mode="clip")
+    left = jnp.where(there[:, None] & there[None], unit - inside, unit)
+    factor = jnp.linalg.cholesky(left, symmetrize_input=False)
+    return factor, residual.at[absent].get(mode="fill", fill_value=0)
+
+
+def _mean_loss(own: Float[Array, " n"], residual: Float[Array, "n K"], present: Float[Array, " n"]) -> Float[Array, ""]:
+    """Mean squared leave-one-out loss [] of the present cases, summed over the targets, from residuals [n, K] and the
+    shares [n] of cases in their own predictions.
+    """
+    losses = jnp.sum(jnp.square(residual), axis=1) / jnp.square(1 - own)
+    return jnp.sum(jnp.where(present > 0, losses, 0)) / jnp.sum(present)
 
 
 class _Decomposed(NamedTuple):
