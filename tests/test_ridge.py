@@ -6,12 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.linalg import solve_triangular
+from jax import lax
+from scipy.linalg import cho_solve, solve_triangular
 from sklearn.linear_model import RidgeCV
 
 from jaxgen import Data, assess, learn, resample
+from jaxgen.learn import ridge
 from jaxgen.learn.shrinkage import Centred, Shrinkage
-from jaxgen.learn.systems import inverse_of_lower
+from jaxgen.learn.systems import inverse_of_lower, substituted
 
 PENALTIES = (0.01, 0.1, 1.0, 3.0, 10.0, 100.0)
 KEY = jax.random.key(0)
@@ -110,7 +112,7 @@ def fit_rows(learner, x, y, w, left_out):
 def test_rows_that_leave_out_few_share_one_decomposition(intercept, k):
     """Four cases of 60 or fewer, by hat matrices of all cases: what a fit of each row gives."""
     learner, (x, y) = learn.Ridge(PENALTIES, intercept), problem(60, 40, k, 9.0)
-    assert learner._without_some_is_less(60, 40, 4)
+    assert ridge._without_some_is_less(60, 40, 4)
     _same_as_one_by_one(learner, x, y, rows_without_few(), 4)
 
 
@@ -119,6 +121,31 @@ def rows_without_few():
     for row, out in enumerate(([0, 7, 30, 59], [1, 2], [5], [])):
         w[row, out] = 0
     return w
+
+
+def test_penalties_that_a_bound_excludes_are_not_the_best():
+    """Of 61 penalties, each row of another five cases left out has the best that it has alone, though many have no
+    error computed; bounds are below the errors.
+    """
+    random, penalties, w = np.random.default_rng(5), tuple(np.geomspace(0.1, 1000, 61)), np.ones((30, 60))
+    x = random.normal(size=(60, 40))
+    y = x @ random.normal(size=(40, 1)) / 6 + random.normal(size=(60, 1))
+    for row, out in enumerate(random.permuted(np.tile(np.arange(60), (30, 1)), axis=1)):
+        w[row, out[:5]] = 0
+    chosen = _same_as_one_by_one(learn.Ridge(penalties), x, y, w, 5)
+    assert len(np.unique(chosen.ridge)) > 5
+    with jax.enable_x64(True):
+        few, each = ridge._WithoutSome.of(*map(jnp.asarray, (x, y, w)), 5, True), jnp.asarray(penalties)
+        bounds = lax.map(few._at_least, each)[0]
+        errors = np.asarray(few._errors(each, bounds))
+        every = np.asarray(lax.map(lambda penalty: few._error(penalty, jnp.ones(30, bool)), each))
+    assert (np.asarray(bounds) <= every).all()
+    assert np.isinf(errors).mean() > 0.3
+    np.testing.assert_array_equal(errors.argmin(axis=0), every.argmin(axis=0))
+    # scikit-learn chooses of the same penalties by the same losses
+    for row in range(0, 30, 6):
+        peer = RidgeCV(penalties).fit(x[w[row] > 0], y[w[row] > 0, 0])
+        np.testing.assert_allclose(peer.alpha_, chosen.ridge[row], rtol=1e-12)
 
 
 def test_groups_of_rows_have_the_same_size(monkeypatch):
@@ -140,13 +167,15 @@ def test_groups_of_rows_have_the_same_size(monkeypatch):
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, 8, 50])
-def test_the_inverse_of_a_triangular_matrix(m):
+def test_a_triangular_matrix_is_inverted_and_solved_with(m):
     """Beside SciPy's, of a Cholesky factor with a condition number of a hundred or less."""
     a = np.random.default_rng(m).normal(size=(m, m))
     lower = np.linalg.cholesky(a @ a.T / m + 0.1 * np.eye(m))
     with jax.enable_x64(True):
         found = inverse_of_lower(jnp.asarray(lower))
+        solution = substituted(jnp.asarray(lower), jnp.asarray(a[:, :2]))
     np.testing.assert_allclose(found, solve_triangular(lower, np.eye(m), lower=True), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(solution, cho_solve((lower, True), a[:, :2]), rtol=0, atol=1e-11)  # 1e4 x rounding
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -168,6 +197,7 @@ def _same_as_one_by_one(learner, x, y, w, left_out):
         for got, want in zip(rows, alone, strict=True):
             # rounding, times the ratio of the largest square of a singular value to the least with its penalty, 1e6
             np.testing.assert_allclose(got[row], want, rtol=1e-8, atol=1e-9)
+    return rows
 
 
 def test_rows_that_cannot_share_are_not_trusted():
@@ -221,7 +251,7 @@ def test_what_is_left_when_a_case_far_away_is_left_out_is_not_trusted():
     w = np.ones((2, 200))
     w[0, 7] = w[1, 8] = 0
     learner = learn.Ridge(PENALTIES)
-    assert not learner._without_some_is_less(200, 4, 1)
+    assert not ridge._without_some_is_less(200, 4, 1)
     with jax.enable_x64(True):
         _, trusted = fit_rows(learner, *map(jnp.asarray, (x, y, w)), 1)
     assert not trusted[0]

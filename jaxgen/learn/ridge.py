@@ -29,9 +29,6 @@ _ROWS_BYTES = 1 << 21
 more would leave the cache.
 """
 
-_DECOMPOSITION = 3
-"""Arithmetic of the eigenvectors of a product x' x of D inputs, beside D^3 multiplications of small matrices."""
-
 
 class RidgeFit(NamedTuple):
     """Parameters of a linear model: weights [D, K], intercept [K], the chosen penalty [], and its mean squared
@@ -101,7 +98,7 @@ class Ridge(Learner):
         with jax.default_matmul_precision("highest"):
             if x.shape[1] >= len(x):
                 return jax.vmap(self._fit, in_axes=(None, None, 0))(x, y, w), jnp.ones(len(w), bool)
-            if left_out is not None and self._without_some_is_less(len(x), x.shape[1], max(1, left_out)):
+            if left_out is not None and _without_some_is_less(len(x), x.shape[1], max(1, left_out)):
                 return _WithoutSome.of(x, y, w, max(1, left_out), self.intercept).chosen(penalties)
             products = Products.of(x, y, w, self.intercept)
             ones, zeros = jnp.ones_like(w[:, :1]), jnp.zeros_like(w[:, :1])
@@ -153,18 +150,19 @@ class Ridge(Learner):
         with jax.default_matmul_precision("highest"):
             return self._fit(x, y, w)
 
-    def _without_some_is_less(self, n: int, d: int, m: int) -> bool:
-        """Whether leaving m of n cases out of each penalty's hat matrix [n, n] is less arithmetic than a decomposition
-        of D inputs, and a hat matrix is no larger than a few copies of the inputs.
-        """
-        return n <= _HATS * d and len(self.penalties) * m * m * n < _DECOMPOSITION * d**3
-
     def _fit(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> RidgeFit:
         shrinkage = Shrinkage.of(Centred.of(x, y, w, self.intercept))
         penalties = jnp.asarray(self.penalties, x.dtype)
         errors = shrinkage.errors("leave_one_out", penalties)
         best = jnp.argmin(errors)
         return RidgeFit(*shrinkage.coefficients(penalties[best]), penalties[best], errors[best])
+
+
+def _without_some_is_less(n: int, d: int, m: int) -> bool:
+    """Whether leaving m of n cases out of hat matrices [n, n] takes less time than a decomposition of D inputs, as
+    measured, and a hat matrix is no larger than a few copies of the inputs.
+    """
+    return n <= _HATS * d and m * m * n < d**3
 
 
 class _WithoutSome(NamedTuple):
@@ -215,8 +213,8 @@ class _WithoutSome(NamedTuple):
         """Of a penalty: what the mean leave-one-out losses are at least [R], (1 - H_CC)^-1 e_C [R, m, K], and the
         smallest pivots [R].
 
-        A case's share in its own prediction grows when others are left out. With its share among all cases, which
-        takes next to no time, losses come out too small, but mostly by little where they are least.
+        With H_ii + H_iC H_Ci, no more than the share of a case in its own prediction, losses come out too small, but
+        mostly by little, and the products are of all rows at once.
         """
         hat, residual = self._hat(penalty)
 
@@ -228,7 +226,8 @@ class _WithoutSome(NamedTuple):
         pull, pivot = _of_groups(of_row, self._groups(self.absent.shape[1]), everybody, self.absent)
         every = jax.vmap(lambda where, pull: jnp.zeros_like(residual).at[where].set(pull, mode="drop"))
         moved = residual[None] + jnp.einsum("ni,rik->rnk", hat, every(self.absent, pull))
-        return jax.vmap(partial(_mean_loss, jnp.diagonal(hat)))(moved, self.present), pull, pivot
+        own = jnp.diagonal(hat)[None] + (1 - self.present) @ jnp.square(hat)
+        return jax.vmap(_mean_loss)(own, moved, self.present), pull, pivot
 
     def _errors(self, penalties: Float[Array, " S"], bounds: Float[Array, "S R"]) -> Float[Array, "S R"]:
         """Mean leave-one-out losses [S, R] of S penalties, infinite where bounds [S, R] below them say that another
@@ -238,9 +237,8 @@ class _WithoutSome(NamedTuple):
 
         def add(least: Float[Array, " R"], penalty: Int[Array, ""]) -> tuple[Float[Array, " R"], Float[Array, " R"]]:
             wanted = ~(bounds[penalty] > least)  # NaN is wanted
-            error = lax.cond(
-                in_any_row(jnp.any(wanted)), lambda: self._error(penalties[penalty], wanted), lambda: infinite
-            )
+            some = in_any_row(jnp.any(wanted))
+            error = lax.cond(some, lambda: self._error(penalties[penalty], wanted), lambda: infinite)
             return jnp.minimum(least, error), error
 
         order = jnp.argsort(jnp.mean(bounds, axis=1))
@@ -253,10 +251,9 @@ class _WithoutSome(NamedTuple):
         def of_row(absent: Int[Array, " m"], present: Float[Array, " n"]) -> Float[Array, ""]:
             factor, gone = _factored(hat, residual, absent)
             root = inverse_of_lower(factor)
-            columns = jnp.take(hat, absent, axis=0, mode="clip")
-            solved = (
-                jnp.where((absent < len(hat))[None], root, 0) @ columns
-            )  # takes less time than solving for all cases
+            # A product with an inverse takes less time than solving for all cases.
+            there = jnp.where((absent < len(hat))[None], root, 0)
+            solved = there @ jnp.take(hat, absent, axis=0, mode="clip")
             own = jnp.diagonal(hat) + jnp.sum(jnp.square(solved), axis=0)
             return _mean_loss(own, residual + solved.T @ (root @ gone), present)
 
@@ -287,14 +284,14 @@ class _WithoutSome(NamedTuple):
 
 
 def _of_groups(
-    of_row: Callable[..., Any], groups: int, wanted: Bool[Array, " R"], *rows: Shaped[Array, "R *N"]
+    of_row: Callable[..., Any], groups: int, wanted: Bool[Array, " R"], *rows: Shaped[Array, "R ..."]
 ) -> PyTree:
     """What a function makes of each row, in groups of rows; infinite for groups in which no row is wanted."""
     # All groups have the same size: a last one of another would run beside the loop, and two calls of LAPACK at a time
     # may wait for each other for ever.
     short = -len(wanted) % groups
 
-    def in_groups(a: Shaped[Array, "R *N"]) -> Shaped[Array, "G S *N"]:
+    def in_groups(a: Shaped[Array, "R ..."]) -> Shaped[Array, "G S ..."]:
         filled = jnp.pad(a, ((0, short), *((0, 0),) * (a.ndim - 1)), mode="edge")
         return filled.reshape(groups, -1, *a.shape[1:])
 
