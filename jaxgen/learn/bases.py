@@ -84,18 +84,17 @@ def nearly_orthonormal_if_easy(
     By Cholesky's factor once, in half the time of `orthonormal_if_easy`: products of two vectors are off by roundings
     times the square of the condition number, which is the root of a rounding where a is barely not ill-conditioned.
     """
-    transform, ill = inverse_root_if_easy(columns)
+    transform, ill = inverse_root_if_easy(columns @ columns.T)
     return transform.T @ columns, transform, ill
 
 
-def inverse_root_if_easy(columns: Float[Array, "p n"]) -> tuple[Float[Array, "p p"], Bool[Array, ""]]:
-    """Matrix [p, p] with which the product of a, whose columns [p, n] are given, is orthonormal but for the square of
+def inverse_root_if_easy(gram: Float[Array, "p p"]) -> tuple[Float[Array, "p p"], Bool[Array, ""]]:
+    """Matrix [p, p] with which the product of a, of which a' a [p, p] is given, is orthonormal but for the square of
     its condition number in roundings; and whether a is ill-conditioned [].
     """
-    gram = columns @ columns.T
     size = lax.rsqrt(jnp.diagonal(gram))
     root = _inverse_root(gram * size[:, None] * size[None])
-    return (root.solved * size[None]).T, ~(root.pivot > float(jnp.finfo(columns.dtype).eps) ** 0.5)
+    return (root.solved * size[None]).T, ~(root.pivot > float(jnp.finfo(gram.dtype).eps) ** 0.5)
 
 
 def _inverse_root(gram: Float[Array, "p p"]) -> Factor:

@@ -77,11 +77,16 @@ def in_turn(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
 
     For rows of which each is work enough for a core, and that take unlike numbers of rounds.
     """
-    config: Any = jax.config
-    device = config.jax_default_device  # which a program is made for, see `Job`
-    if getattr(device, "platform", device or jax.default_backend()) != "cpu":
+    if not on_cpu():
         return jax.vmap(function)
     return lambda *rows: lax.map(lambda row: function(*row), rows)
+
+
+def on_cpu() -> bool:
+    """Whether the program that is traced is made for a CPU, see `Job`."""
+    config: Any = jax.config
+    device = config.jax_default_device
+    return getattr(device, "platform", device or jax.default_backend()) == "cpu"
 
 
 @jax.custom_batching.custom_vmap

@@ -13,6 +13,7 @@ from jaxgen.learn.bases import back_substitute, inverse_root_if_easy, orthonorma
 from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.eliminate import UNROLL, Solve, downdated, eliminated
 from jaxgen.learn.gradients import gradients_solver
+from jaxgen.learn.grams import gram, weighted_grams
 from jaxgen.learn.products import Products, of_left_out
 from jaxgen.learn.scale import binary_unit
 from jaxgen.learn.shrinkage import Centred, Shrinkage
@@ -402,7 +403,7 @@ def _with_basis(a: Float[Array, "m p"], solve: Callable[[_Shared], Solution]) ->
 
     if a.size < _MUCH:
         return carefully()
-    root, ill = inverse_root_if_easy(a.T)
+    root, ill = inverse_root_if_easy(gram(a))
     return lax.cond(in_any_row(ill), carefully, lambda: solve(_Shared(a, root, root, jnp.zeros((), bool))))
 
 
@@ -431,7 +432,7 @@ def _eliminated(basis: _Shared, w: Float[Array, "R n"], n: int, left_out: int | 
     cases, penalty = basis.columns[:n], basis.columns[n:]
     p, constant = cases.shape[1], penalty.T @ penalty
     if left_out is not None:
-        grams = (basis.columns.T @ basis.columns)[None] - of_left_out(cases, w, left_out)
+        grams = gram(basis.columns)[None] - of_left_out(cases, w, left_out)
     elif p <= UNROLL:
         products = (cases[:, :, None] * cases[:, None, :]).reshape(n, p * p)
         last = (products.T @ w.T).reshape(p, p, len(w)) + constant[:, :, None]
@@ -439,7 +440,7 @@ def _eliminated(basis: _Shared, w: Float[Array, "R n"], n: int, left_out: int | 
             return eliminated(last)
         grams = jnp.moveaxis(last, -1, 0)
     else:
-        grams = jnp.einsum("np,rn,nq->rpq", cases, w, cases) + constant[None]
+        grams = weighted_grams(cases, w) + constant[None]
     if basis.inner is not None:
         grams = jnp.einsum("qp,rqt,tu->rpu", basis.inner, grams, basis.inner)
     return eliminated(jnp.moveaxis(grams, 0, -1))

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
+from jaxgen.learn.grams import gram, weighted_grams
 from jaxgen.types import RowUnits
 
 
@@ -51,10 +52,10 @@ class Products(NamedTuple):
         `left_out` as for `Learner.fit_rows`.
         """
         if left_out is None:
-            whole = jnp.einsum("nd,rn,ne->rde", self.x, self.w, self.x)
+            whole = weighted_grams(self.x, self.w)
             largest = jnp.diagonal(whole, axis1=1, axis2=2)
         else:
-            every = (self.x.T @ self.x)[None]
+            every = gram(self.x)[None]
             whole = every - of_left_out(self.x, self.w, left_out)
             largest = jnp.broadcast_to(jnp.diagonal(every, axis1=1, axis2=2), self.x_mean.shape)
         return whole - (self.total[:, None] * self.x_mean)[:, :, None] * self.x_mean[:, None], largest
@@ -88,7 +89,7 @@ def of_left_out(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: in
 
     def of_row(where: Int[Array, " m"]) -> Float[Array, "p p"]:
         absent = cases.at[where].get(mode="fill", fill_value=0)
-        return absent.T @ absent
+        return gram(absent)
 
     return lax.map(of_row, left_out_cases(w, left_out))
 
