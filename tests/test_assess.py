@@ -488,6 +488,22 @@ def test_rows_that_share_much_work_are_trained_many_at_a_time(monkeypatch):
     assert program.facts(one).shared < needs.shared / 10
 
 
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="other devices have no cache to keep to")
+def test_rows_with_little_work_are_trained_many_at_a_time():
+    """Up to what one loop may take, since a chunk costs time by itself; rows with much to do as many as stay in the
+    cache.
+    """
+    data, plan, chunks = problem(n=1000), resample.k_fold(KEY, 1000, folds=5), []
+    for steps in (100, 10_000):
+        learner = as_learner(learn.Descent(learn.MLP((20,)), steps=steps))
+        chosen = ENGINE.way(learner, loss.squared, data, plan)
+        job = ENGINE.job_of(learner, loss.squared, data, chosen, tuple(jax.devices()[:1]), False)
+        chunks.append((program.facts(job).loop_bytes, budget.Budget.of(job).most_rows))
+    (little, many), (much, few) = chunks
+    assert little == much == 20 * 1000 * 4
+    assert few == budget._LOOP_CACHE_BYTES // much < many <= budget._LOOP_MOST_BYTES // little
+
+
 @dataclass(frozen=True)
 class Distrusted(Average):
     """Fits rows together and trusts none of them; alone, it tells how many cases it was given."""

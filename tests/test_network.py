@@ -14,7 +14,7 @@ from jaxgen.learn import L2, MLP, Descent, PerTask, Sparse, Tied
 from jaxgen.learn.network import nets
 from jaxgen.learn.network.activations import tanh
 from jaxgen.learn.network.iterative import prepare
-from jaxgen.learn.network.nets import as_network
+from jaxgen.learn.network.nets import _plus_bias, as_network
 
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(24, 4)), RANDOM.normal(size=(24, 2))
@@ -255,6 +255,26 @@ def test_a_perceptron_with_a_forward_of_the_users_is_given_no_turned_copy():
     given = arrays(np.float32, RANDOM.normal(size=(12, 30)), RANDOM.normal(size=(12, 1)), np.ones(12))
     own, plain = (train(Descent(kind((2,)), steps=3), *given, given[0])[1] for kind in (Plain, MLP))
     close(own, plain, np.dtype("float32"))
+
+
+def test_a_bias_has_the_derivatives_of_a_sum(double):
+    """Backward, forward and second ones, of a function that is not linear; sums of 24 numbers in another order."""
+    at = jnp.asarray(X.T), jnp.asarray(RANDOM.normal(size=(4, 1)))
+    ones, along = jnp.ones((1, 24)), jax.tree.map(jnp.cos, at)
+
+    def derivatives(plus):
+        def size(product, bias):
+            return jnp.sum(jnp.tanh(plus(product, bias)) ** 2)
+
+        return (
+            jax.grad(size, (0, 1))(*at),
+            jax.jvp(size, at, along),
+            jax.hessian(size, (0, 1))(*at),
+        )
+
+    own, plain = derivatives(partial(_plus_bias, ones=ones)), derivatives(jnp.add)
+    for got, expected in zip(jax.tree.leaves(own), jax.tree.leaves(plain), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_a_weight_of_two_is_the_case_twice(double):

@@ -16,11 +16,16 @@ from jaxgen.types.memory import free_bytes
 _CACHE_BYTES = 2 << 20
 """Widest array of one chunk on one CPU core: arrays that leave the cache cost a factor of three."""
 
-_LOOP_CACHE_BYTES = 1 << 20
+_LOOP_CACHE_BYTES = 3 << 17
 """The same for arrays that a loop of many rounds makes anew in every round, such as the activations of networks:
 several of them stay in the cache.
 """
 
+_LOOP_MOST_BYTES = 1 << 20
+_WORTH_A_CHUNK = 1e9
+"""Up to so many bytes where rows do less than so many operations together: a chunk costs some tenths of a millisecond
+by itself.
+"""
 
 _SHARED_BYTES = 1 << 26
 """The same where the rows of a chunk share work that is worth doing for more of them than fit into the cache."""
@@ -73,7 +78,8 @@ class Budget:
         device, needs, devices = job.here, facts(job), len(job.devices)
         most = max(needs.row_bytes, needs.predict_bytes)
         if device.platform == "cpu":
-            in_cache = min(_CACHE_BYTES // needs.row_bytes, _LOOP_CACHE_BYTES // needs.loop_bytes)
+            in_loops = max(_LOOP_CACHE_BYTES // needs.loop_bytes, math.ceil(_WORTH_A_CHUNK / needs.operations))
+            in_cache = min(_CACHE_BYTES // needs.row_bytes, in_loops, _LOOP_MOST_BYTES // needs.loop_bytes)
             worth = min(_SHARED_BYTES // needs.row_bytes, math.ceil(_SHARED * needs.shared / needs.operations))
             return cls(
                 devices * max(1, in_cache, worth),

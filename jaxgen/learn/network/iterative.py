@@ -407,7 +407,7 @@ class Iterative(Learner):
         """
         forward = self._forward(params, cases, key)
         losses = as_objective(self.objective).losses(forward.outputs, cases.y)
-        total = jnp.sum(jnp.where(cases.w > 0, losses, 0) * cases.w)  # a case of weight 0 may have an infinite loss
+        total = jnp.sum(jnp.where(cases.w > 0, losses * cases.w, 0))  # a case of weight 0 may have an infinite loss
         for penalty in self.penalties:
             size = penalty.penalty(params, forward.hidden, cases.w)
             total = total + (size if penalty.of_cases else share * size)
