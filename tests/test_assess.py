@@ -504,6 +504,25 @@ def test_rows_with_little_work_are_trained_many_at_a_time():
     assert few == budget._LOOP_CACHE_BYTES // much < many <= budget._LOOP_MOST_BYTES // little
 
 
+@pytest.mark.parametrize("workers", [1, 2, 8])
+@pytest.mark.parametrize("most", [1, 2, 8, 19, 1000])
+@pytest.mark.parametrize("total", [1, 5, 100, 4321])
+def test_chunks_come_out_even(total, most, workers):
+    """The last chunk is filled up to the size of all, so with 13 chunks of 8 for 100 rows one of two workers trains 56:
+    none trains more rows than with chunks of equal numbers, of which all workers have as many.
+    """
+    rows = budget.Budget(most, most * 3 // 2, 1, 1, workers).rows(total)
+    assert min(most, total) // (2 * workers) <= rows <= min(most * 3 // 2, -(-total // workers))
+
+    def busy(rows):
+        return rows * -(-total // (rows * workers))
+
+    rounds = -(-total // (most * workers))
+    assert busy(rows) <= busy(-(-total // (rounds * workers)))
+    if (total, most, workers) == (100, 8, 2):
+        assert busy(rows) == 50
+
+
 @dataclass(frozen=True)
 class Distrusted(Average):
     """Fits rows together and trusts none of them; alone, it tells how many cases it was given."""

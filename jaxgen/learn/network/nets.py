@@ -147,8 +147,8 @@ def _slopes_by_kernels(rows: int, batched: list[bool], slope: Array, x: Array, t
 
 @jax.custom_jvp
 def _plus_bias(product: Float[Array, "H n"], bias: Float[Array, "H 1"], ones: Float[Array, "1 n"]) -> Array:
-    """product + bias, with a product in place of a sum over the cases as the gradient by the bias, since that takes less
-    time on a CPU. The ones are such that XLA takes for numbers it does not know, else it makes a sum of the product.
+    """product + bias. Its gradient by the bias is a product with ones, which on a CPU takes less time than a sum over
+    the cases; they must be ones that XLA takes for numbers it does not know, else it makes a sum of the product.
     """
     return product + bias
 
