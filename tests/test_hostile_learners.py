@@ -146,6 +146,10 @@ REFUSED = {
         lambda: Descent(None),
         r"a network: MLP, PerTask or a flax module, got None; write for example learn.MLP",
     ),
+    "network: lists": (
+        lambda: Descent(nn.Sequential([nn.Dense(3), nn.tanh, nn.Dense(1)])),
+        "a network: MLP, PerTask or a flax module that can be hashed, got a Sequential that cannot; give it tuples",
+    ),
     "network: class": (lambda: Descent(MLP), r"a network: .*, got the class MLP; write MLP\(\)"),
     "network: number": (lambda: Descent(20), "a network: .*, got 20"),
     "network: tuple": (lambda: Descent((20,)), r"a network: .*, got \(20,\)"),

@@ -277,6 +277,23 @@ def test_a_bias_has_the_derivatives_of_a_sum(double):
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
+def test_equal_learners_are_tried_once_for_data_of_the_same_shape():
+    """At the door, where Flax takes longer than all other checks together."""
+    starts = []
+
+    class Counted(MLP):
+        def start(self, key, x, y):
+            starts.append(x.shape)
+            return super().start(key, x, y)
+
+    data = [Data(RANDOM.normal(size=(8, width)), RANDOM.normal(size=(8, 1)), tuple("abcd"[:width])) for width in (2, 3)]
+    plan = resample.k_fold(jax.random.key(0), 8, 4)
+    for _ in range(2):
+        for one in data:
+            Descent(Counted((3,)), steps=5).check(one, plan)
+    assert starts == [(2, 2), (2, 3)]
+
+
 def test_a_weight_of_two_is_the_case_twice(double):
     learner = Descent(MLP((3,), skip=True, batch_norm=True), steps=5)
     twice = np.repeat(np.arange(24), W.astype(int))

@@ -1,6 +1,7 @@
 """Gradient descent: Neal's batch gradient descent with step factors by relevance, and any optimiser of optax."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -176,13 +177,13 @@ class Descent(Iterative):
         if self.batch is not None:
             require("the cases of a batch", self.batch, 1, advice="leave batch out to use all cases")
         require_one_of("relevance", self.relevance, _RELEVANCE)
+        self._check_optimiser()
         super().check(data, plan)
         if self.relevance != "none" and not as_network(self.network).input_layers:
             raise ValueError(
                 f"expected an MLP for relevance={self.relevance!r}, got {type(self.network).__name__}, whose "
                 "input weights are not known; use learn.MLP, or relevance='none'"
             )
-        self._check_optimiser()
 
     def _check_optimiser(self) -> None:
         """Refuses what is no optimiser, or does not run."""
@@ -197,14 +198,12 @@ class Descent(Iterative):
                 f"expected Optax with numbers, texts, tuples and such as arguments, got {shown(self.optimiser)}, which "
                 "cannot be hashed; use a schedule of optax with other arguments"
             ) from None
-        made = self.optimiser.make() if isinstance(self.optimiser, Optax) else self.optimiser
-        if not isinstance(made, optax.GradientTransformation):
+        if not isinstance(_made(self.optimiser), optax.GradientTransformation):
             raise ValueError(
                 f"expected an optimiser of optax, got {self.optimiser}, which has no init and update; {_EXAMPLE}"
             )
-        params = {"kernel": jax.ShapeDtypeStruct((2, 3), jnp.float32)}
         try:
-            jax.eval_shape(lambda params: made.update(params, made.init(params), params), params)
+            _try(self.optimiser)
         except Exception as error:
             raise ValueError(
                 f"expected an optimiser of optax that runs, got {first_line(error)} from {shown(self.optimiser)}; "
@@ -217,10 +216,8 @@ class Descent(Iterative):
             return optax.stateless(
                 lambda gradient, params: jax.tree.map(lambda g: -self.rate / (jnp.sum(cases.w) + 1) * g, gradient)
             )
-        inner = self.optimiser.make() if isinstance(self.optimiser, Optax) else self.optimiser
-        return optax.chain(
-            optax.stateless(lambda gradient, params: jax.tree.map(lambda g: g / jnp.sum(cases.w), gradient)), inner
-        )
+        mean = optax.stateless(lambda gradient, params: jax.tree.map(lambda g: g / jnp.sum(cases.w), gradient))
+        return optax.chain(mean, _made(self.optimiser))
 
     def _batch(self, key: Key, cases: Cases, ends: Float[Array, " n"], size: int) -> tuple[Cases, Float[Array, ""]]:
         """Cases drawn in proportion to their weights, each of weight 1 now, and the share of all that they are.
@@ -261,6 +258,18 @@ class Descent(Iterative):
                 for name, (kernel, factor) in kernels.items()
             },
         }
+
+
+def _made(optimiser: Any) -> Any:
+    """The gradient transformation of optax that a value stands for, or is."""
+    return optimiser.make() if isinstance(optimiser, Optax) else optimiser
+
+
+@lru_cache(maxsize=256)
+def _try(optimiser: Any) -> None:
+    """Traces a step, so that what optax refuses is said before anything runs; once for equal optimisers."""
+    made, params = _made(optimiser), {"kernel": jax.ShapeDtypeStruct((2, 3), jnp.float32)}
+    jax.eval_shape(lambda params: made.update(params, made.init(params), params), params)
 
 
 def relative(sizes: Float[Array, "*T D"]) -> Float[Array, "*T D"]:

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -391,10 +392,7 @@ class Iterative(Learner):
         check_objective(self.objective, data)
         for penalty in self.penalties:
             check_penalty(penalty, network)
-        x, y = (jax.ShapeDtypeStruct((2, width), jnp.float32) for width in (data.d, data.y.shape[-1]))
-        jax.eval_shape(
-            lambda x, y: self.energy(self.init(jax.random.key(0), x, y), prepare(x, y, jnp.ones(2, x.dtype))), x, y
-        )
+        _try(self, data.d, data.y.shape[-1])
 
     @property
     def penalties(self) -> tuple[Penalty, ...]:
@@ -433,6 +431,17 @@ class Iterative(Learner):
         error, gradient = jax.value_and_grad(self.energy)(network.params, training.cases)
         failed_step = _failed(network.failed_step, error, iteration)
         return network._replace(failed_step=failed_step, gradient=norm(gradient) / training.unit)
+
+
+@lru_cache(maxsize=256)
+def _try(learner: Iterative, inputs: int, outputs: int) -> None:
+    """Traces the objective at a random start, so that what the network or a penalty refuses is said before anything
+    runs; once for equal learners, since Flax takes long.
+    """
+    x, y = (jax.ShapeDtypeStruct((2, width), jnp.float32) for width in (inputs, outputs))
+    jax.eval_shape(
+        lambda x, y: learner.energy(learner.init(jax.random.key(0), x, y), prepare(x, y, jnp.ones(2, x.dtype))), x, y
+    )
 
 
 def _failed(before: Int[Array, ""], error: Float[Array, ""], iteration: Any) -> Int[Array, ""]:

@@ -576,10 +576,16 @@ def check_network(network: Any) -> None:
     """Refuses what is no network.
 
     Raises:
-      TypeError: it is a class, or neither an MLP, a PerTask nor a flax module.
+      TypeError: it is a class, or neither an MLP, a PerTask nor a flax module, or cannot be hashed.
     """
     expected = "expected a network: MLP, PerTask or a flax module"
     if isinstance(network, type):
         raise TypeError(f"{expected}, got the class {network.__name__}; write {network.__name__}()")
     if not isinstance(network, MLP | PerTask | nn.Module | Network):
         raise TypeError(f"{expected}, got {shown(network)}; write for example learn.MLP(hidden=(20,))")
+    try:
+        hash(network)
+    except TypeError:
+        kind = type(network).__name__
+        advice = "give it tuples and numbers in place of lists, dictionaries and arrays"
+        raise TypeError(f"{expected} that can be hashed, got a {kind} that cannot; {advice}") from None
