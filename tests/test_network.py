@@ -14,7 +14,7 @@ from jaxgen.learn import L2, MLP, Descent, PerTask, Sparse, Tied
 from jaxgen.learn.network import nets
 from jaxgen.learn.network.activations import tanh
 from jaxgen.learn.network.iterative import prepare
-from jaxgen.learn.network.nets import _plus_bias, as_network
+from jaxgen.learn.network.nets import as_network
 
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.normal(size=(24, 4)), RANDOM.normal(size=(24, 2))
@@ -272,7 +272,7 @@ def test_a_bias_has_the_derivatives_of_a_sum(double):
             jax.hessian(size, (0, 1))(*at),
         )
 
-    own, plain = derivatives(partial(_plus_bias, ones=ones)), derivatives(jnp.add)
+    own, plain = derivatives(partial(nets._plus_bias, ones=ones)), derivatives(jnp.add)
     for got, expected in zip(jax.tree.leaves(own), jax.tree.leaves(plain), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 

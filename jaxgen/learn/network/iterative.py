@@ -405,7 +405,9 @@ class Iterative(Learner):
         """
         forward = self._forward(params, cases, key)
         losses = as_objective(self.objective).losses(forward.outputs, cases.y)
-        total = jnp.sum(jnp.where(cases.w > 0, losses * cases.w, 0))  # a case of weight 0 may have an infinite loss
+        # A case of weight 0 may have an infinite loss. XLA's sums on a CPU take longer if they multiply as well, which
+        # they do unless something comes after the product.
+        total = jnp.sum(jnp.where(cases.w > 0, losses * cases.w, 0))
         for penalty in self.penalties:
             size = penalty.penalty(params, forward.hidden, cases.w)
             total = total + (size if penalty.of_cases else share * size)
