@@ -726,7 +726,7 @@ def test_only_programs_without_lapack_run_beside_others(learner, alone):
     job = ENGINE.job_of(known, loss.squared, data, chosen, tuple(jax.devices()), False)
     assert job.devices == tuple(jax.devices()[: 1 if alone else None])
     assert budget.workers_of(job) == (1 if alone or len(job.devices) > 1 else budget._cores())
-    assert program.compiled(job, 1, 4, KEY.dtype, 4).alone == alone, "what the lowered program says"
+    assert program.compiled(job, 1, 4, KEY.dtype, 4, 1).alone == alone, "what the lowered program says"
 
 
 # Failed rows

@@ -2,6 +2,7 @@
 
 import gc
 import math
+import os
 import re
 import threading
 import time
@@ -68,6 +69,9 @@ _NOT_MUCH = 4e9
 
 _ROWS = (61, 67, 71, 73, 79, 83)
 """Rows of a chunk that is traced to see what it takes."""
+
+_PASSES = "xla_disable_hlo_passes"
+"""The option by which XLA leaves out some of its passes; what users say of it themselves stays."""
 
 _LEAST_EFFORT, _MOST_EFFORT = 7, 14
 """Powers of ten: runs of fewer or more operations than these are compiled alike."""
@@ -323,17 +327,19 @@ def _collecting_later() -> Iterator[None]:
             gc.enable()
 
 
-def compiled(job: Job, sets: int, rows: int, key_type: Any, trainings: int) -> Program:
+def compiled(job: Job, sets: int, rows: int, key_type: Any, trainings: int, workers: int) -> Program:
     """The program for chunks of one shape (data sets, rows), compiled if this was not done with the same settings.
 
     Several devices share the data sets of a chunk if it has more than one, else its rows. The trainings of the whole
-    run say how well it is worth to be compiled.
+    run say how well it is worth to be compiled, and whether each of the workers, threads that run a chunk at a time,
+    has one of its own.
     """
     with jax.enable_x64(job.wide):
         work = facts(job).operations * trainings
         effort = math.ceil(math.log10(max(work, 1)))  # so runs of similar length share a program
-        chunks = trainings > sets * rows
-        asked = (job, sets, rows, key_type, min(max(effort, _LEAST_EFFORT), _MOST_EFFORT), chunks, settings())
+        effort, chunks = min(max(effort, _LEAST_EFFORT), _MOST_EFFORT), math.ceil(trainings / (sets * rows))
+        busy = not facts(job).alone and (len(job.devices) > 1 or chunks >= workers)
+        asked = (job, sets, rows, key_type, effort, chunks > 1, busy, settings())
         with _making:
             alone = _lock_of(asked)
         with alone:  # who asks for the same at the same time waits, in place of compiling it too
@@ -350,14 +356,16 @@ def _lock_of(asked: Any) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _compiled(job: Job, sets: int, rows: int, key_type: Any, effort: int, chunks: bool, current: Any) -> Program:
+def _compiled(
+    job: Job, sets: int, rows: int, key_type: Any, effort: int, chunks: bool, busy: bool, current: Any
+) -> Program:
     begun = time.perf_counter()
     _make_room()
     needs, whole = facts(job), None if job.one_data_set else 0
     job = replace(job, predicted=max(1, _PREDICT_BYTES * len(job.devices) // (needs.predict_bytes * sets)))
     in_tree = jax.tree.structure(((0,) * 7, {}))
     out_tree = jax.tree.structure((0, 0 if job.predictions else None, 0, 0, dict.fromkeys(needs.info, 0)))
-    file = None if job.spread else _file(job, sets, rows, key_type, effort, chunks, current, kind="program")
+    file = None if job.spread else _file(job, sets, rows, key_type, effort, chunks, busy, current, kind="program")
     if (known := kept.read_program(file, in_tree, out_tree, job.devices)) is not None:
         return Program(*known)
 
@@ -394,7 +402,7 @@ def _compiled(job: Job, sets: int, rows: int, key_type: Any, effort: int, chunks
     )
     with jax.default_device(job.here), _collecting_later():
         traced = jax.jit(run).trace(jax.ShapeDtypeStruct((), key_type), x, y, typical, *numbers)
-        parts, results = _parts(job, traced, rows, effort, _SAME if chunks and job.one_data_set else ())
+        parts, results = _parts(job, traced, rows, effort, busy, _SAME if chunks and job.one_data_set else ())
     text = chr(0).join(f"{part.lowered.as_text()} {part.options}" for part in parts)
     alone = first.platform == "cpu" and (needs.alone or _calls_foreign_code(text))
     # What it was traced to says all. A program that calls LAPACK is known by that only: lowering it is what makes JAX
@@ -422,14 +430,16 @@ class _Part(NamedTuple):
     once: bool = False
 
 
-def _parts(job: Job, traced: Any, rows: int, effort: int, same: tuple[int, ...]) -> tuple[list[_Part], tuple[int, ...]]:
+def _parts(
+    job: Job, traced: Any, rows: int, effort: int, busy: bool, same: tuple[int, ...]
+) -> tuple[list[_Part], tuple[int, ...]]:
     """The pieces of a traced program of some rows, and the numbers of the values that it gives; some arguments are the
     same in all calls.
 
     On several devices, and on others than CPUs, it stays in one piece.
     """
     if not job.in_pieces or traced.jaxpr.jaxpr.effects:
-        return [_Part(traced.lower(), _options(job, math.inf))], ()
+        return [_Part(traced.lower(), _options(job, math.inf, busy))], ()
     program, rounds = without_unread(traced.jaxpr), job.learner.rounds
 
     def operations(equation: Any) -> float:
@@ -438,11 +448,11 @@ def _parts(job: Job, traced: Any, rows: int, effort: int, same: tuple[int, ...])
     times = 10.0**effort / max(_operations(program, rounds, rows), 1)
     pieces, results = divided(program, operations, _LITTLE / times, same)
     if len(pieces) == 1:
-        return [_Part(traced.lower(), _options(job, 10.0**effort))], ()
+        return [_Part(traced.lower(), _options(job, 10.0**effort, busy))], ()
     return [
         _Part(
             piece.lowered(),
-            _options(job, piece.operations * (1 if piece.once else times)),
+            _options(job, piece.operations * (1 if piece.once else times), busy and not piece.once),
             piece.reads,
             piece.writes,
             piece.once,
@@ -451,7 +461,7 @@ def _parts(job: Job, traced: Any, rows: int, effort: int, same: tuple[int, ...])
     ], results
 
 
-def _options(job: Job, work: float) -> dict[str, Any]:
+def _options(job: Job, work: float, busy: bool) -> dict[str, Any]:
     """How XLA is to compile a piece of a job on a CPU that does some work in a run, in operations, unless JAX is set to
     compile without optimisations.
 
@@ -460,12 +470,16 @@ def _options(job: Job, work: float) -> dict[str, Any]:
     it gives wrong numbers (seen with jaxlib 0.8.1 and 0.10.2: NaN of neighbours). A linear learner, one that asks for
     double precision, takes longer to compile than to run: that older way needs half the time for it, and runs as fast.
     Networks run twice as long that way, which is still less than what it saves where there is not much to do.
+
+    XLA divides long elementwise operations between the cores. Where every core is busy with a chunk of its own, halves
+    of its arrays then lie in the cache of another: networks of 1024 cases took 4 to 9 % longer.
     """
     values: Any = jax.config.values
     if job.devices[0].platform != "cpu" or values.get("jax_disable_most_optimizations"):
         return {}
     older = {"xla_cpu_use_fusion_emitters": False} if job.learner.precise or work < _NOT_MUCH else {}
-    return {"xla_backend_optimization_level": 2, **older}
+    whole = {_PASSES: "cpu-parallel-task-assigner"} if busy and _PASSES not in os.environ.get("XLA_FLAGS", "") else {}
+    return {"xla_backend_optimization_level": 2, **older, **whole}
 
 
 def _compile_all(job: Job, parts: list[_Part]) -> list[Any]:

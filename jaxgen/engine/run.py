@@ -293,10 +293,11 @@ class Run:
         self, job: Job, size: tuple[int, int], blocks: Iterator["_Block"], advance: Callable[[int], Any]
     ) -> None:
         trainings = math.prod(self.shape) if job.together == self.job.together else int((~self.trusted).sum())
-        program, workers = compiled(job, *size, self.key.dtype, trainings), workers_of(job)
+        workers = workers_of(job)
+        program = compiled(job, *size, self.key.dtype, trainings, workers)
         if program.alone and len(job.devices) > 1:  # LAPACK that only the lowered program showed
             job = replace(job, devices=(job.here,))
-            program = compiled(job, *size, self.key.dtype, trainings)
+            program = compiled(job, *size, self.key.dtype, trainings, workers_of(job))
         key, same = self.key, self.same
         if len(job.devices) == 1:
             key = jax.device_put(key, job.devices[0])
