@@ -1,5 +1,6 @@
 """Programs in pieces: they give what the whole gives."""
 
+import os
 import threading
 
 import jax
@@ -10,7 +11,7 @@ from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
 from jaxgen import Data, assess, learn, loss, resample, simulate
-from jaxgen.engine import kept, program, run
+from jaxgen.engine import budget, kept, program, run
 from jaxgen.engine.pieces import Chain, divided, without_unread
 
 CONSTANT = np.arange(3.0, dtype=np.float32)
@@ -210,9 +211,40 @@ def test_little_work_is_compiled_quickly_and_much_well():
     data = simulate.linear_ar(jax.random.key(1), 1, 20, 3).data
     devices = tuple(jax.local_devices(backend="cpu")[:1])
     job = run.job_of(NETWORK, loss.squared, data, run.Way(False, None, None), devices, False)
-    little, much = (program._options(job, work) for work in (1e9, 1e12))
+    little, much = (program._options(job, work, False) for work in (1e9, 1e12))
     assert little.pop("xla_cpu_use_fusion_emitters") is False
     assert little == much == {"xla_backend_optimization_level": 2}
+
+
+@pytest.mark.usefixtures("optimised")
+@pytest.mark.skipif(
+    len(jax.local_devices(backend="cpu")) > 1 or (os.cpu_count() or 1) == 1, reason="needs one device of several cores"
+)
+def test_operations_are_divided_between_cores_only_where_these_wait(monkeypatch):
+    """A single long network may use both cores; of two in chunks of their own each has one. XLA says which operations
+    it divides.
+    """
+    random = np.random.default_rng(3)
+    x = random.normal(size=(8192, 2))
+    data = Data(x, np.sin(x[:, :1]), ("a", "b"))
+    parts, compile_one = [], program._compile
+
+    def noted(lowered, options):
+        made = compile_one(lowered, options)
+        parts.append('"outer_dimension_partitions":["' in made.as_text())
+        return made
+
+    monkeypatch.setattr(program, "_compile", noted)
+    monkeypatch.setattr(kept, "file_of", lambda *_: None)
+    monkeypatch.setattr(budget, "_cores", lambda: 2)  # also of a process that is held to one of them
+    learner, found = learn.Descent(learn.MLP((20,)), 3, rate=1e-5), []
+    for rows in (1, 2):
+        parts.clear()
+        weights = np.ones((rows, data.n), np.uint8)
+        losses = assess(jax.random.key(0), learner, data, resample.from_weights(weights, weights), chunk=1)
+        found.append(any(parts))
+        assert np.isfinite(losses.test_mean).all()
+    assert found == [True, False]
 
 
 LEARNERS = [
@@ -245,7 +277,7 @@ def test_code_that_is_made_quickly_gives_the_numbers_of_plain_code(learner, monk
     plan = resample.leave_out(jax.random.key(1), 40, 0.25, 6)
     quick = assess(jax.random.key(0), learner, data, plan, loss.squared)
     program.forget()
-    monkeypatch.setattr(program, "_options", lambda job, work: {})
+    monkeypatch.setattr(program, "_options", lambda job, work, busy: {})
     monkeypatch.setattr(kept, "file_of", lambda *_: None)
     plain = assess(jax.random.key(0), learner, data, plan, loss.squared)
     program.forget()

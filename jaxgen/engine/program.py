@@ -338,7 +338,7 @@ def compiled(job: Job, sets: int, rows: int, key_type: Any, trainings: int, work
         work = facts(job).operations * trainings
         effort = math.ceil(math.log10(max(work, 1)))  # so runs of similar length share a program
         effort, chunks = min(max(effort, _LEAST_EFFORT), _MOST_EFFORT), math.ceil(trainings / (sets * rows))
-        busy = not facts(job).alone and (len(job.devices) > 1 or chunks >= workers)
+        busy = not (job.together or facts(job).alone) and (len(job.devices) > 1 or chunks >= workers)
         asked = (job, sets, rows, key_type, effort, chunks > 1, busy, settings())
         with _making:
             alone = _lock_of(asked)
@@ -471,8 +471,9 @@ def _options(job: Job, work: float, busy: bool) -> dict[str, Any]:
     double precision, takes longer to compile than to run: that older way needs half the time for it, and runs as fast.
     Networks run twice as long that way, which is still less than what it saves where there is not much to do.
 
-    XLA divides long elementwise operations between the cores. Where every core is busy with a chunk of its own, halves
-    of its arrays then lie in the cache of another: networks of 1024 cases took 4 to 9 % longer.
+    XLA divides long elementwise operations between the cores. Where every core is busy with a chunk of its own, whose
+    arrays stay in its cache, half of them are then in the cache of another core: networks took 2 to 15 % longer. Chunks
+    whose rows share work are larger than a cache anyway.
     """
     values: Any = jax.config.values
     if job.devices[0].platform != "cpu" or values.get("jax_disable_most_optimizations"):
