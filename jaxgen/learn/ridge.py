@@ -29,6 +29,9 @@ _ROWS_BYTES = 1 << 21
 more would leave the cache.
 """
 
+_MOST_WRONG = 0.01
+"""Share of residuals that rounding may be for a bound in single precision to be used."""
+
 
 class RidgeFit(NamedTuple):
     """Parameters of a linear model: weights [D, K], intercept [K], the chosen penalty [], and its mean squared
@@ -196,74 +199,96 @@ class _WithoutSome(NamedTuple):
         return cls(shrinkage, turned, left_out_cases(w, left_out), w, shrinkage.cases.share[0])
 
     def chosen(self, penalties: Float[Array, " S"]) -> tuple[RidgeFit, Bool[Array, " R"]]:
-        """The fits with the best of S penalties, and which to trust: those whose cases can be left out of each hat
-        matrix without loss of digits.
+        """The fits with the best of S penalties, and which to trust: those whose cases can be left out of the hat
+        matrices without loss of digits.
         """
-        bounds, pulls, pivots = lax.map(self._at_least, penalties)
-        errors = self._errors(penalties, bounds)
-        best = jnp.argmin(errors, axis=0)
-        row = jnp.arange(len(best))
-        weights, intercept = self._coefficients(penalties[best], pulls[best, row])
-        fit = RidgeFit(weights, intercept, penalties[best], errors[best, row])
-        return fit, jnp.all(pivots > float(jnp.finfo(self.turned.dtype).eps) ** 0.5, axis=0)
+        best = self._best(penalties, lax.map(self._at_least, penalties))
+        penalty = penalties[best.number]
+        weights, intercept = self._coefficients(penalty, best.pull)
+        fit = RidgeFit(weights, intercept, penalty, best.error)
+        return fit, best.pivot > float(jnp.finfo(self.turned.dtype).eps) ** 0.5
 
-    def _at_least(
-        self, penalty: Float[Array, ""]
-    ) -> tuple[Float[Array, " R"], Float[Array, "R m K"], Float[Array, " R"]]:
-        """Of a penalty: what the mean leave-one-out losses are at least [R], (1 - H_CC)^-1 e_C [R, m, K], and the
-        smallest pivots [R].
+    def _at_least(self, penalty: Float[Array, ""]) -> Float[Array, " R"]:
+        """What the mean leave-one-out losses of the rows are at least for a penalty, [R].
 
         With H_ii + H_iC H_Ci, no more than the share of a case in its own prediction, losses come out too small, but
-        mostly by little, and the products are of all rows at once.
+        mostly by little, and the products are of all rows at once. They are made in single precision, in half of the
+        time, and the losses are taken as small as its rounding allows; 0 where that is not small itself.
         """
-        hat, residual = self._hat(penalty)
+        single, eps = jnp.float32, float(jnp.finfo(jnp.float32).eps)
+        root = (self.turned / jnp.sqrt(jnp.square(self.shrinkage.values) + penalty)[None]).astype(single)
+        hat = root @ root.T + self.share.astype(single)
+        residual = self._residual(penalty)
+        size = jnp.max(jnp.abs(residual))
+        size = jnp.where(size > 0, size, 1)
+        residual, absences = (residual / size).astype(single), (1 - self.present).astype(single)
 
         def of_row(absent: Int[Array, " m"]) -> tuple[Float[Array, "m K"], Float[Array, ""]]:
             factor, gone = _factored(hat, residual, absent)
-            return substituted(factor, gone), jnp.min(jnp.square(jnp.diagonal(factor)))
+            return substituted(factor, gone), _least_pivot(factor)
 
         everybody = jnp.ones(len(self.absent), bool)
         pull, pivot = _of_groups(of_row, self._groups(self.absent.shape[1]), everybody, self.absent)
         every = jax.vmap(lambda where, pull: jnp.zeros_like(residual).at[where].set(pull, mode="drop"))
         moved = residual[None] + jnp.einsum("ni,rik->rnk", hat, every(self.absent, pull))
-        own = jnp.diagonal(hat)[None] + (1 - self.present) @ jnp.square(hat)
-        return jax.vmap(_mean_loss)(own, moved, self.present), pull, pivot
+        own = jnp.diagonal(hat)[None] + absences @ jnp.square(hat)
+        # A product of n numbers may be wrong by n roundings, and the inverse of the factor multiplies them. No row of a
+        # hat matrix is longer than 1, so that a residual is at most as large as what is taken for its size here.
+        wrong = (len(hat) * eps / pivot)[:, None, None]
+        most = jnp.abs(residual)[None] + jnp.linalg.norm(pull, axis=1, keepdims=True)
+        near = jnp.maximum(jnp.abs(moved) - wrong * most, 0)
+        least = jax.vmap(_mean_loss)(own - wrong[:, :, 0], near, self.present.astype(single))
+        return jnp.where(wrong[:, 0, 0] < _MOST_WRONG, least.astype(size.dtype) * jnp.square(size), 0)
 
-    def _errors(self, penalties: Float[Array, " S"], bounds: Float[Array, "S R"]) -> Float[Array, "S R"]:
-        """Mean leave-one-out losses [S, R] of S penalties, infinite where bounds [S, R] below them say that another
-        penalty has less.
+    def _best(self, penalties: Float[Array, " S"], bounds: Float[Array, "S R"]) -> "_Best":
+        """The best of S penalties for each row; losses are computed where bounds [S, R] below them do not say that
+        another penalty has less.
         """
-        infinite = jnp.full_like(bounds[0], jnp.inf)
+        (rows, m), k, dtype = self.absent.shape, self.shrinkage.cases.y.shape[1], self.turned.dtype
+        infinite = jnp.full(rows, jnp.inf, dtype)
+        none = infinite, jnp.full((rows, m, k), jnp.inf, dtype), infinite
 
-        def add(least: Float[Array, " R"], penalty: Int[Array, ""]) -> tuple[Float[Array, " R"], Float[Array, " R"]]:
-            wanted = ~(bounds[penalty] > least)  # NaN is wanted
+        def look(best: _Best, number: Int[Array, ""]) -> tuple[_Best, None]:
+            wanted = ~(bounds[number] > best.error)  # NaN is wanted
             some = in_any_row(jnp.any(wanted))
-            error = lax.cond(some, lambda: self._error(penalties[penalty], wanted), lambda: infinite)
-            return jnp.minimum(least, error), error
+            error, pull, pivot = lax.cond(some, lambda: self._losses(penalties[number], wanted), lambda: none)
+            better = (error < best.error) | ((error == best.error) & (number < best.number))
+            return _Best(
+                jnp.where(better, number, best.number),
+                jnp.where(better, error, best.error),
+                jnp.where(better[:, None, None], pull, best.pull),
+                jnp.minimum(pivot, best.pivot),
+            ), None
 
-        order = jnp.argsort(jnp.mean(bounds, axis=1))
-        return jnp.zeros_like(bounds).at[order].set(lax.scan(add, infinite, order)[1])
+        first = _Best(jnp.full(rows, len(penalties) - 1), infinite, jnp.zeros((rows, m, k), dtype), infinite)
+        return lax.scan(look, first, jnp.argsort(jnp.mean(bounds, axis=1)))[0]
 
-    def _error(self, penalty: Float[Array, ""], wanted: Bool[Array, " R"]) -> Float[Array, " R"]:
-        """Mean leave-one-out losses [R] of a penalty, infinite where nobody wants them in a group of rows."""
-        hat, residual = self._hat(penalty)
+    def _losses(
+        self, penalty: Float[Array, ""], wanted: Bool[Array, " R"]
+    ) -> tuple[Float[Array, " R"], Float[Array, "R m K"], Float[Array, " R"]]:
+        """Of a penalty: mean leave-one-out losses [R], (1 - H_CC)^-1 e_C [R, m, K], and the smallest pivots [R]; all
+        infinite where nobody wants them in a group of rows.
+        """
+        shrunk = self.turned / (jnp.square(self.shrinkage.values) + penalty)[None]
+        hat, residual = shrunk @ self.turned.T + self.share, self._residual(penalty)
 
-        def of_row(absent: Int[Array, " m"], present: Float[Array, " n"]) -> Float[Array, ""]:
+        def of_row(
+            absent: Int[Array, " m"], present: Float[Array, " n"]
+        ) -> tuple[Float[Array, ""], Float[Array, "m K"], Float[Array, ""]]:
             factor, gone = _factored(hat, residual, absent)
             root = inverse_of_lower(factor)
             # A product with an inverse takes less time than solving for all cases.
             there = jnp.where((absent < len(hat))[None], root, 0)
-            solved = there @ jnp.take(hat, absent, axis=0, mode="clip")
+            solved, half = there @ jnp.take(hat, absent, axis=0, mode="clip"), root @ gone
             own = jnp.diagonal(hat) + jnp.sum(jnp.square(solved), axis=0)
-            return _mean_loss(own, residual + solved.T @ (root @ gone), present)
+            return _mean_loss(own, residual + solved.T @ half, present), root.T @ half, _least_pivot(factor)
 
         return _of_groups(of_row, self._groups(len(hat)), wanted, self.absent, self.present)
 
-    def _hat(self, penalty: Float[Array, ""]) -> tuple[Float[Array, "n n"], Float[Array, "n K"]]:
-        """The hat matrix of all cases for a penalty, and their residuals."""
+    def _residual(self, penalty: Float[Array, ""]) -> Float[Array, "n K"]:
+        """Residuals of all cases for a penalty."""
         y = self.shrinkage.cases.y
-        shrunk = self.turned / (jnp.square(self.shrinkage.values) + penalty)[None]
-        return shrunk @ self.turned.T + self.share, y - shrunk @ (self.turned.T @ y)
+        return y - self.turned @ ((self.turned.T @ y) / (jnp.square(self.shrinkage.values) + penalty)[:, None])
 
     def _groups(self, columns: int) -> int:
         """In how many groups rows stay in the cache, with so many columns of numbers for each case that is left out."""
@@ -281,6 +306,22 @@ class _WithoutSome(NamedTuple):
         return weights, cases.y_mean[None] - self.share * jnp.sum(pull, axis=1) - jnp.einsum(
             "d,rdk->rk", cases.x_mean, weights
         )
+
+
+class _Best(NamedTuple):
+    """The best penalties that were found.
+
+    Attributes:
+      number: of the penalty of each row, [R].
+      error: its mean leave-one-out loss, [R].
+      pull: (1 - H_CC)^-1 e_C for it, [R, m, K].
+      pivot: the smallest of any penalty that was looked at, [R].
+    """
+
+    number: Int[Array, " R"]
+    error: Float[Array, " R"]
+    pull: Float[Array, "R m K"]
+    pivot: Float[Array, " R"]
 
 
 def _of_groups(
@@ -315,6 +356,11 @@ def _factored(
     left = jnp.where(there[:, None] & there[None], unit - inside, unit)
     factor = jnp.linalg.cholesky(left, symmetrize_input=False)
     return factor, residual.at[absent].get(mode="fill", fill_value=0)
+
+
+def _least_pivot(factor: Float[Array, "m m"]) -> Float[Array, ""]:
+    """The smallest pivot of a matrix from Cholesky's factor of it."""
+    return jnp.min(jnp.square(jnp.diagonal(factor)))
 
 
 def _mean_loss(own: Float[Array, " n"], residual: Float[Array, "n K"], present: Float[Array, " n"]) -> Float[Array, ""]:
