@@ -101,6 +101,7 @@ class Facts:
         their own, no less than the widest array that these loops are given.
       predict_bytes: the same while it predicts all cases.
       alone: it seems to call LAPACK, and then must not run beside another; see `Program`.
+      decomposed: the most rows or columns of a matrix that it decomposes; 0 for none.
       operations: arithmetic of one training and its predictions, roughly; see `Learner.rounds`.
       shared: arithmetic of a chunk of rows that are trained together which is the same for any number of them, roughly,
         but for what is done once for all chunks.
@@ -111,6 +112,7 @@ class Facts:
     loop_bytes: int
     predict_bytes: int
     alone: bool
+    decomposed: int
     operations: float
     shared: float
     info: Mapping[str, jax.ShapeDtypeStruct]
@@ -161,7 +163,7 @@ def facts(job: Job) -> Facts:
     """
     if job.learner.on_host:
         cases = 8 * (job.cases + job.new) * (job.inputs + job.outputs)
-        return Facts(cases, cases, cases, alone=False, operations=_HOST_OPERATIONS, shared=0.0, info={})
+        return Facts(cases, cases, cases, alone=False, decomposed=0, operations=_HOST_OPERATIONS, shared=0.0, info={})
     with jax.enable_x64(job.wide), jax.default_device(job.here):  # as it is compiled, so that JAX remembers the trace
         return _facts(job, settings())
 
@@ -209,7 +211,8 @@ def _traced(job: Job) -> Facts:
     fail = jax.make_jaxpr(job.failed)(one)
     tell, info = jax.make_jaxpr(job.told, return_shape=True)(one)
     programs = (fit, predict, fail, tell)
-    alone = any(equation.primitive.name in _LAPACK for program in programs for equation in _equations(program))
+    lapack = [each for program in programs for each in _equations(program) if each.primitive.name in _LAPACK]
+    matrices = [each.invars[0].aval.shape[-2:] for each in lapack if each.primitive.name in _FACTORISATIONS]
     widest = max(_widest(_equations(fit), rows), job.cases * np.dtype(job.dtype).itemsize)
     rounds = job.learner.rounds
     shared = once = 0.0
@@ -219,7 +222,16 @@ def _traced(job: Job) -> Facts:
             once = operations_of_once(fit, lambda equation: _operations_of(equation, rounds, rows, shared=True), _SAME)
     operations = (_operations(fit, rounds, rows) - shared) / rows + _operations(predict, rounds)
     in_loops = max(_widest(_equations_of_loops(fit), rows), _widest_read(_loops(fit)) if job.used is not None else 0)
-    return Facts(widest, in_loops, _widest(_equations(predict), 1), alone, operations, max(0.0, shared - once), info)
+    return Facts(
+        widest,
+        in_loops,
+        _widest(_equations(predict), 1),
+        bool(lapack),
+        max(map(max, matrices), default=0),
+        operations,
+        max(0.0, shared - once),
+        info,
+    )
 
 
 def _widest(equations: Iterator[Any], rows: int) -> int:

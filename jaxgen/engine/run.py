@@ -17,7 +17,7 @@ from jaxgen.engine.budget import Budget, workers_of
 from jaxgen.engine.job import Job
 from jaxgen.engine.program import compiled, facts
 from jaxgen.engine.units import suited
-from jaxgen.engine.workers import ALONE, run_all
+from jaxgen.engine.workers import alone, run_all
 from jaxgen.loss import about
 from jaxgen.types import Data, Key, Learner, Loss, Plan, as_learner
 from jaxgen.types.calls import distribution_of, losses_of
@@ -304,8 +304,11 @@ class Run:
             with jax.enable_x64(job.wide):
                 same = jax.device_put(same, job.devices[0]) if job.one_data_set else same
 
+        def undisturbed():
+            return alone(facts(job).decomposed) if program.alone else nullcontext()
+
         def begin(_):
-            with jax.enable_x64(job.wide), jax.default_device(job.here), ALONE if program.alone else nullcontext():
+            with jax.enable_x64(job.wide), jax.default_device(job.here), undisturbed():
                 return program.for_data(key, *same)
 
         calls = [program.call]
@@ -316,7 +319,7 @@ class Run:
         def work(block):
             with jax.enable_x64(job.wide), jax.default_device(job.here):
                 arguments = self._arguments(same, size, block)
-                with ALONE if program.alone else nullcontext():
+                with undisturbed():
                     results = jax.block_until_ready(call(key, *arguments))
                 if job.spread:
                     results = multihost_utils.process_allgather(results, tiled=True)
