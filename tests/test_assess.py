@@ -13,9 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from threadpoolctl import ThreadpoolController
 
 from jaxgen import Data, assess, learn, loss, resample
-from jaxgen.engine import budget, program, progress
+from jaxgen.engine import budget, program, progress, workers
 from jaxgen.learn import logistic
 from jaxgen.types import Learner, as_learner
 from jaxgen.types.identity import named
@@ -727,6 +728,36 @@ def test_only_programs_without_lapack_run_beside_others(learner, alone):
     assert job.devices == tuple(jax.devices()[: 1 if alone else None])
     assert budget.workers_of(job) == (1 if alone or len(job.devices) > 1 else budget._cores())
     assert program.compiled(job, 1, 4, KEY.dtype, 4, 1).alone == alone, "what the lowered program says"
+
+
+def blas_threads():
+    return [library.num_threads for library in ThreadpoolController().select(user_api="blas").lib_controllers]
+
+
+@pytest.mark.parametrize(("inputs", "threads"), [(3, 1), (600, 2)])
+def test_lapack_has_one_thread_for_small_matrices(inputs, threads, monkeypatch):
+    """While rows are trained; afterwards it has as many as before, also if that failed."""
+    seen, alone = [], workers.alone
+
+    @contextmanager
+    def watched(decomposed):
+        with alone(decomposed):
+            seen.append((decomposed, blas_threads()))
+            yield
+
+    monkeypatch.setattr(ENGINE, "alone", watched)
+    jnp.linalg.eigh(jnp.eye(3))  # loads SciPy's LAPACK
+    with ThreadpoolController().limit(limits=2, user_api="blas"):
+        before = blas_threads()
+        losses = assess(KEY, learn.Ridge(), problem(800, inputs), splits(2, 0.5, n=800))
+        assert np.isfinite(losses.test_mean).all()
+        decomposed, within = seen[-1]
+        assert decomposed >= inputs
+        assert within == [threads] * len(before)
+        assert blas_threads() == before == [2] * len(before)
+        with pytest.raises(RuntimeError, match="stopped"), alone(3):
+            raise RuntimeError("stopped")
+        assert blas_threads() == before
 
 
 # Failed rows

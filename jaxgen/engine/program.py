@@ -101,7 +101,7 @@ class Facts:
         their own, no less than the widest array that these loops are given.
       predict_bytes: the same while it predicts all cases.
       alone: it seems to call LAPACK, and then must not run beside another; see `Program`.
-      decomposed: the most rows or columns of a matrix that it decomposes; 0 for none.
+      decomposed: the most columns, or rows if these are fewer, of a matrix that it decomposes; 0 for none.
       operations: arithmetic of one training and its predictions, roughly; see `Learner.rounds`.
       shared: arithmetic of a chunk of rows that are trained together which is the same for any number of them, roughly,
         but for what is done once for all chunks.
@@ -227,7 +227,7 @@ def _traced(job: Job) -> Facts:
         in_loops,
         _widest(_equations(predict), 1),
         bool(lapack),
-        max(map(max, matrices), default=0),
+        max(map(min, matrices), default=0),
         operations,
         max(0.0, shared - once),
         info,

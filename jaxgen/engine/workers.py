@@ -14,7 +14,7 @@ _ALONE = threading.Lock()
 """Held while a program runs that must not run beside another of its kind, in whatever thread; see `Program`."""
 
 _SMALL = 512
-"""Rows and columns of a matrix up to which one thread decomposes it about as fast as two."""
+"""Columns of a matrix, or rows if these are fewer, up to which one thread decomposes it about as fast as two."""
 
 _running: set[threading.Thread] = set()
 """Threads that run a chunk now. A chunk cannot be stopped: its program knows nothing of Python."""
@@ -28,7 +28,7 @@ _caller = threading.local()
 @contextmanager
 def alone(decomposed: int) -> Generator[None]:
     """Within it no other program of the kind runs that must not run beside another; see `Program`. LAPACK keeps to one
-    thread if the most rows or columns of a matrix, `decomposed`, are few: others of OpenBLAS would go on waiting busily
+    thread if the most columns (or rows) of a matrix, `decomposed`, are few: others of OpenBLAS would go on waiting busily
     for some 25 ms after each decomposition, on cores that the program needs. Ridge regressions of 500 cases with 300
     inputs whose penalty is chosen took a third longer.
     """
