@@ -27,10 +27,11 @@ _caller = threading.local()
 
 @contextmanager
 def alone(decomposed: int) -> Generator[None]:
-    """Within it no other program of the kind runs that must not run beside another; see `Program`. LAPACK keeps to one
-    thread if the most columns (or rows) of a matrix, `decomposed`, are few: others of OpenBLAS would go on waiting busily
-    for some 25 ms after each decomposition, on cores that the program needs. Ridge regressions of 500 cases with 300
-    inputs whose penalty is chosen took a third longer.
+    """Within it no other program of the kind runs that must not run beside another; see `Program`.
+
+    LAPACK keeps to one thread if the most columns (or rows) of a matrix, `decomposed`, are few. Other threads of
+    OpenBLAS would go on waiting busily for some 25 ms after each decomposition, on cores that the program needs: ridge
+    regressions of 500 cases with 300 inputs whose penalty is chosen took a third longer.
     """
     with _ALONE, _lapack().limit(limits=1) if 0 < decomposed <= _SMALL else nullcontext():
         yield
@@ -38,7 +39,10 @@ def alone(decomposed: int) -> Generator[None]:
 
 @cache
 def _lapack() -> Any:
-    """The libraries that hold LAPACK. JAX calls that of SciPy, which is loaded once a program is."""
+    """The libraries that hold LAPACK, that of SciPy among them, which JAX calls. Where a caller has limited their
+    threads in another thread, that limit stays.
+    """
+    import scipy.linalg  # noqa: F401
     import threadpoolctl
 
     return threadpoolctl.ThreadpoolController().select(user_api="blas")
