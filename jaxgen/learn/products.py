@@ -96,5 +96,4 @@ def of_left_out(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: in
 
 def left_out_cases(w: Float[Array, "R n"], left_out: int) -> Int[Array, "R m"]:
     """Numbers [R, m] of the cases of weight 0 of each row, in order; n where a row leaves out fewer."""
-    counts = jnp.cumsum(w == 0, axis=1)
-    return jax.vmap(lambda counts: jnp.searchsorted(counts, 1 + jnp.arange(left_out)))(counts)
+    return jax.vmap(lambda w: jnp.nonzero(w == 0, size=left_out, fill_value=len(w))[0])(w)
