@@ -483,9 +483,9 @@ def _options(job: Job, work: float, busy: bool) -> dict[str, Any]:
     double precision, takes longer to compile than to run: that older way needs half the time for it, and runs as fast.
     Networks run twice as long that way, which is still less than what it saves where there is not much to do.
 
-    XLA divides long elementwise operations between the cores. Where every core is busy with a chunk of its own, whose
-    arrays stay in its cache, half of them are then in the cache of another core: networks took 2 to 15 % longer. Chunks
-    whose rows share work are larger than a cache anyway.
+    XLA divides long elementwise operations between the cores. It is told not to where every core is `busy` with a
+    chunk of its own: the arrays of a chunk fit into the cache of its core, and half of them would move to that of
+    another. Networks took up to 15 % longer. Chunks whose rows share work are larger than a cache anyway.
     """
     values: Any = jax.config.values
     if job.devices[0].platform != "cpu" or values.get("jax_disable_most_optimizations"):
