@@ -83,6 +83,27 @@ except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
 
+MISSED = """
+import _thread, os, time
+from jaxgen.engine import workers
+
+def interrupt(seconds):
+    # Sets the mark of a Ctrl-C without waking the main thread, as one does that comes just as a wait begins.
+    time.sleep(seconds)
+    _thread.interrupt_main()
+
+def interrupted_after(seconds):
+    threading.Thread(target=interrupt, args=(seconds,), daemon=True).start()
+
+interrupted_after(0.5)
+try:
+    workers.run_all(time.sleep, [300], 1, print)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+workers._in_use_by = os.getpid()
+interrupted_after(1)
+"""
+
 
 def started(script, **options):
     environment = {**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "false", "PYTHONWARNINGS": "ignore"}
@@ -126,3 +147,12 @@ def test_ctrl_c_returns_at_once_and_a_second_one_leaves():
         assert "will end first; press Ctrl-C to leave at once" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
+
+
+def test_ctrl_c_as_a_wait_begins_is_seen():
+    """While results are awaited, and while the interpreter waits for chunks as it ends."""
+    with started(MISSED) as process:
+        out, err = process.communicate(timeout=110)
+    assert out == "interrupted\n"
+    assert "will end first" in err
+    assert process.returncode == 130

@@ -10,6 +10,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from jaxgen.engine.parts import Answer, Specification, run_part
+from jaxgen.engine.workers import next_of
 from jaxgen.store.parts import Part
 from jaxgen.types.numbers import first_line, shown
 
@@ -78,7 +79,7 @@ def answers(
                 future.add_done_callback(lambda future, part=part: ended.put((part, future)))
             if not running:
                 break
-            part, future = ended.get()
+            part, future = next_of(ended)
             running.pop(part, None)
             trouble = RuntimeError("it was cancelled") if future.cancelled() else future.exception()
             if trouble is None:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, nullcontext
 from functools import cache
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 _ALONE = threading.Lock()
@@ -15,6 +15,11 @@ _ALONE = threading.Lock()
 
 _SMALL = 512
 """Columns of a matrix, or rows if these are fewer, up to which one thread decomposes it about as fast as two."""
+
+_NAP = 0.2
+"""Seconds for which the caller's thread waits at a time. Python sees a Ctrl-C that comes just as a wait begins only
+when the wait ends.
+"""
 
 _running: set[threading.Thread] = set()
 """Threads that run a chunk now. A chunk cannot be stopped: its program knows nothing of Python."""
@@ -78,6 +83,15 @@ def refuse_fork() -> None:
     _in_use_by = os.getpid()
 
 
+def next_of(results: SimpleQueue[Any]) -> Any:
+    """What is put in next. It is waited for in naps, so that a Ctrl-C is answered whenever it comes."""
+    while True:
+        try:
+            return results.get(timeout=_NAP)
+        except Empty:
+            continue
+
+
 def run_all(work: Callable[[Any], Any], items: Iterable[Any], workers: int, advance: Callable[[Any], Any]) -> None:
     """Does the work on every item, in some threads.
 
@@ -114,7 +128,7 @@ def run_all(work: Callable[[Any], Any], items: Iterable[Any], workers: int, adva
         thread.start()
     try:
         for _ in threads:
-            while (result := results.get()) is not None:
+            while (result := next_of(results)) is not None:
                 if isinstance(result, BaseException):
                     raise result
                 advance(result)
@@ -135,6 +149,7 @@ def _let_chunks_end() -> None:
             flush=True,
         )
         for thread in left:
-            thread.join()
+            while thread.is_alive():
+                thread.join(_NAP)
     except (KeyboardInterrupt, OSError, ValueError):  # also where standard error is closed
         os._exit(130)
