@@ -327,7 +327,10 @@ class _Best(NamedTuple):
 def _of_groups(
     of_row: Callable[..., Any], groups: int, wanted: Bool[Array, " R"], *rows: Shaped[Array, "R ..."]
 ) -> PyTree:
-    """What a function makes of each row, in groups of rows; infinite for groups in which no row is wanted."""
+    """What a function makes of each row, in groups of rows; infinite for groups in which no row is wanted. Rows that
+    are wanted come first, so that these are as many as possible.
+    """
+    first = jnp.argsort(~wanted)
     # All groups have the same size: a last one of another would run beside the loop, and two calls of LAPACK at a time
     # may wait for each other for ever.
     short = -len(wanted) % groups
@@ -341,8 +344,9 @@ def _of_groups(
         none = jax.tree.map(lambda a: jnp.full(a.shape, jnp.inf, a.dtype), jax.eval_shape(found))
         return lax.cond(in_any_row(jnp.any(group[0])), found, lambda: none)
 
-    found = lax.map(of_group, tuple(in_groups(a) for a in (wanted, *rows)))
-    return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[: len(wanted)], found)
+    found = lax.map(of_group, tuple(in_groups(a[first]) for a in (wanted, *rows)))
+    back = jnp.argsort(first)
+    return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[back], found)
 
 
 def _factored(
