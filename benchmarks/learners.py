@@ -129,6 +129,33 @@ def from_minimum(name):
     return {"data": name} | {way: float(np.abs(each - right).max()) for way, each in found.items()}
 
 
+def of_rows(learner, key, data, plan):
+    """Seconds of a call."""
+    return seconds(lambda: jg.assess(key, learner, data, plan))
+
+
+def prices():
+    """What learners cost that choose a number by leave-one-out, beside those that are given one, in turn: medians."""
+    given: dict[str, tuple[Any, Any, Any]] = {
+        "ridge": (learn.LeastSquares(ridge=1.0), learn.Ridge((1.0,)), learn.Ridge()),
+        "neighbours": (learn.Neighbours(5), None, learn.Neighbours()),
+    }
+    read = {f"500 x {d}": simulated(500, d) for d in (10, 50, 300)} | {
+        name: real(name) for name in ("diabetes", "wine", "breast_cancer")
+    }
+    found = []
+    for kind, name in [("ridge", name) for name in list(read)[:4]] + [("neighbours", name) for name in list(read)[3:]]:
+        data = read[name]()
+        plan = resample.k_fold(jax.random.key(0), data.n, 10, 10)
+        arguments = jax.random.key(1), data, plan
+        times = [[np.nan if each is None else of_rows(each, *arguments) for each in given[kind]] for _ in range(10)]
+        one, same, many = np.median(times[1:], axis=0)  # the first compiles
+        found.append(
+            {"learner": kind, "data": name, "given": one, "chosen of one": same, "chosen": many, "ratio": many / one}
+        )
+    return found
+
+
 def lines():
     """All lines of the table."""
     made = []
@@ -178,9 +205,10 @@ def lines():
     )
     grid = {"n_neighbors": (1, 3, 5, 9, 15)}
     chosen = GridSearchCV(KNeighborsRegressor(), grid, cv=5, scoring="neg_mean_squared_error")
-    made.append(
-        Line("neighbours, k chosen (theirs of 5, by 5 folds)", "100 x 5", simulated(100, 5), learn.Neighbours(), chosen)
-    )
+    for name, read in (("100 x 5", simulated(100, 5)), ("diabetes", real("diabetes"))):
+        made.append(Line("neighbours, k chosen (theirs of 5, by 5 folds)", name, read, learn.Neighbours(), chosen))
+        ours = learn.Normalised(learn.Neighbours(), how="standard")
+        made.append(Line("the same, normalised", name, read, ours, make_pipeline(StandardScaler(), chosen)))
     for name in ("diabetes", "wine", "breast_cancer"):
         classes, read = name != "diabetes", real(name)
         made.append(Line("network, adam, batches", name, read, network(read(), classes), network_peer(classes)))
@@ -262,6 +290,12 @@ def main():
             f"Networks: {SIZE} tanh units, {EPOCHS} epochs of batches of {BATCH}; PyTorch is a peer in speed.py.",
             "",
             pd.DataFrame(rows).to_string(index=False, float_format=lambda value: f"{value:.3g}"),
+            "",
+            "What a choice by leave-one-out costs: seconds of 100 rows with a given penalty or 5 neighbours, of",
+            "learn.Ridge with a single penalty, and of 15 penalties or all numbers of neighbours; the last beside the",
+            "first.",
+            "",
+            pd.DataFrame(prices()).to_string(index=False, float_format=lambda value: f"{value:.3g}"),
             "",
             "Largest distance of a logit from that at the minimum, logistic regression of a fold of ten. The",
             'minimum is that of solver="newton-cholesky", tol=1e-13; scikit-learn by default, and with',

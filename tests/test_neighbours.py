@@ -1,5 +1,6 @@
 """Nearest neighbours against scikit-learn, a loop over leave-one-out, and lists of repeated cases."""
 
+from fractions import Fraction
 from functools import cache, partial
 
 import jax
@@ -12,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from jaxgen import Data, assess, learn, resample
 from jaxgen.learn import neighbours
+from jaxgen.learn.ranked import Ranked, in_order
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(45, 3))
@@ -190,7 +192,7 @@ def test_cases_in_blocks_get_what_all_at_once_get(k, monkeypatch):
     given = jax.random.split(jax.random.key(0), 7), x, y, w, None
     learner = learn.Neighbours(k)
     _, trusted, together = learner.fit_rows(*given)
-    monkeypatch.setattr(neighbours, "_AT_A_TIME", 1)
+    monkeypatch.setattr(neighbours, "AT_A_TIME", 1)
     _, also, apart = learner.fit_rows(*given)
     blocks = str(jax.make_jaxpr(partial(learner.fit_rows, left_out=None))(*given[:-1])).count("length=3")
     assert blocks == 1
@@ -285,6 +287,118 @@ def test_normalised_neighbours_are_those_of_scikit_learn():
     for row, train in enumerate(plan.train > 0):
         model = make_pipeline(StandardScaler(), KNeighborsRegressor(3)).fit(x[train], y[train])
         np.testing.assert_allclose(losses.predictions[row], model.predict(x), rtol=1e-5, atol=1e-5)  # single precision
+
+
+@pytest.mark.parametrize("how", [None, "delve", "standard"])
+@pytest.mark.parametrize("data", ["no ties", "ties"])
+def test_rows_that_share_their_cases_choose_the_number_that_each_does(data, how):
+    """Masks and counts, of which the sum may be above the number of cases, two targets, and inputs with and without
+    cases that are equally far away: on a grid, or in all units because cases are repeated.
+    """
+    random = np.random.default_rng(11)
+    x = random.normal(size=(90, 2)) * [1, 30]
+    if data == "ties" and how is None:
+        x = np.round(2 * x)
+    elif data == "ties":
+        x[60:] = x[:30]
+    y = x[:, :1] * [1, -2] / 6 + random.normal(size=(90, 2)) * [1, 5]
+    w = np.concatenate([random.random((4, 90)) < [[0.9], [0.6], [0.3], [0.1]], random.poisson(1.3, (3, 90))]).astype(
+        float
+    )
+    learner = learn.Neighbours() if how is None else learn.Normalised(learn.Neighbours(), how=how)
+    keys = jax.random.split(jax.random.key(0), len(w))
+    with jax.enable_x64(True):
+        shared, trusted, together = jax.jit(lambda x, y, w: learner.fit_rows(keys, x, y, w, None))(x, y, w)
+        told = jax.vmap(learner.diagnose)(shared)
+        alone = jax.jit(jax.vmap(lambda w: learner.fit(keys[0], jnp.asarray(x), jnp.asarray(y), w)))(w)
+        said, apart = (
+            jax.vmap(learner.diagnose)(alone),
+            jax.vmap(lambda fit: learner.predict(fit, jnp.asarray(x)))(alone),
+        )
+    assert trusted.all()
+    np.testing.assert_array_equal(told["neighbours"], said["neighbours"])
+    assert len(np.unique(told["neighbours"])) > 2
+    # Sums of the same terms in another order.
+    np.testing.assert_allclose(told["leave_one_out"], said["leave_one_out"], rtol=1e-12)
+    np.testing.assert_allclose(together, apart, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("data", ["no ties", "ties"])
+def test_losses_of_all_numbers_are_those_of_a_loop(data):
+    """By NumPy, with repeated cases in place of weights; those that are equally far away share the places left."""
+    random = np.random.default_rng(12)
+    x = random.integers(0, 3, (25, 1)).astype(float) if data == "ties" else random.normal(size=(25, 1))
+    y, w = random.normal(size=(25, 2)), random.integers(0, 3, (2, 25))
+    with jax.enable_x64(True):
+        ranked = Ranked.of(jnp.asarray(x), jnp.asarray(1.0))
+        for tried in (0, 7):
+            found = np.asarray(ranked._losses(jnp.int32(tried), jnp.asarray(y), jnp.asarray(w.T, float)))
+            for row, counts in enumerate(w):
+                cases = np.repeat(np.arange(25), counts)
+                for number in range(tried + 1, min(len(cases), tried + 26)):
+                    want = 0.0
+                    for i, case in enumerate(cases):
+                        others = np.delete(cases, i)
+                        far = np.abs(x[others, 0] - x[case, 0])
+                        edge = np.sort(far)[number - 1]
+                        nearer, at_edge = others[far < edge], others[far == edge]
+                        sums = y[nearer].sum(0) + (number - len(nearer)) * y[at_edge].mean(0)
+                        want += np.sum((y[case] - sums / number) ** 2)
+                    np.testing.assert_allclose(found[number - 1 - tried, row], want, rtol=1e-12)
+
+
+def test_the_smallest_of_numbers_whose_losses_are_equal_is_taken():
+    """Targets of 0 and 0.1 by whole numbers: with several numbers of neighbours the least loss comes out, in floating
+    point with other roundings.
+    """
+    random, n = np.random.default_rng(14), 9
+    x, y, ones = random.normal(size=(400, n, 1)), random.integers(0, 2, (400, n, 1)), np.ones((1, n))
+
+    def chosen(x, y):
+        ranked = Ranked.of(x, jnp.ones((), x.dtype))
+        w = jnp.asarray(ones)
+        return ranked.best_numbers(y, w), ranked._losses(jnp.int32(0), y, w.T)[:-1, 0]
+
+    with jax.enable_x64(True):
+        (number, least), losses = jax.jit(jax.vmap(chosen))(x, y / 10)
+    several = rounded = 0
+    for set_number in range(400):
+        far = np.abs(x[set_number] - x[set_number].T) + np.where(np.eye(n), np.inf, 0)
+        targets, sizes = y[set_number, :, 0], np.arange(1, n)
+        sums = np.cumsum(targets[np.argsort(far, axis=1)[:, :-1]], axis=1)
+        squares = np.sum((targets[:, None] * sizes - sums) ** 2, axis=0)  # n k^2 times the losses
+        exact = [Fraction(int(square), int(size) ** 2) for square, size in zip(squares, sizes, strict=True)]
+        best = [size for size, each in zip(sizes, exact, strict=True) if each == min(exact)]
+        several += len(best) > 1
+        rounded += 1 + np.argmin(losses[set_number]) != best[0]
+        assert number[set_number, 0] == best[0]
+        np.testing.assert_allclose(least[set_number, 0], float(min(exact)) / (100 * n), rtol=1e-14)
+    assert several > 5
+    assert rounded > 0, "rounding should matter in some"
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 17, 100])
+@pytest.mark.parametrize("kind", ["random", "few values", "nearly equal", "nearly equal groups", "some infinite"])
+def test_distances_are_put_in_their_order(kind, n, monkeypatch):
+    """As NumPy's stable sort does, also where those that differ in the last bits are exchanged, and where that would
+    take too long.
+    """
+    random = np.random.default_rng(13)
+    few, last = random.integers(0, 5, (20, n)), random.integers(0, 6, (20, n)) * 2.0**-52
+    far = {
+        "random": random.random((20, n)),
+        "few values": few * 1.0,
+        "nearly equal": 1 + last,
+        "nearly equal groups": few * (1 + last),
+        "some infinite": np.where(few == 0, np.inf, random.random((20, n))),
+    }[kind]
+    want = np.argsort(far, axis=1, kind="stable")
+    for passes in (32, 1):
+        monkeypatch.setattr("jaxgen.learn.ranked._PASSES", passes)
+        with jax.enable_x64(True):
+            found, case = jax.jit(lambda far: in_order(far))(jnp.asarray(far))
+        np.testing.assert_array_equal(case, want)
+        np.testing.assert_array_equal(found, np.take_along_axis(far, want, axis=1))
 
 
 @pytest.mark.devices

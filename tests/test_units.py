@@ -184,6 +184,6 @@ def test_the_spread_of_many_cases_is_that_of_some():
     units = suited(
         data, as_learner(learn.Normalised(learn.Descent(learn.MLP((2,))))), loss.about(loss.squared), "float32"
     )
-    assert abs(units.x_shift[0] - 1.7e9) < 1e3  # ten standard errors of the median of the cases that are sorted
+    assert abs(units.x_shift[0] - 1.7e9) < 4e3  # five standard errors of the median of the 250 cases that are sorted
     np.testing.assert_allclose(units.x[:, 0] + units.x_shift[0], data.x[:, 0], atol=2e-3)  # 24 bits of 4e4
     np.testing.assert_allclose(units.x[:, 1] * units.x_scale[1] + units.x_shift[1], rare, rtol=1e-6)

@@ -20,7 +20,7 @@ _FAR = 16
 _LOST = 1e-3
 """Numbers that rounding changes by more than this share of their spread are refused."""
 
-_CASES = 1000
+_CASES = 250
 """The most cases that are sorted for a median."""
 
 _EXTREME = {"float32": 2.0**40, "float64": 2.0**400}
@@ -112,10 +112,10 @@ def _change(
     the spread of the column, where it had to be found for that.
     """
     spread = None
-    if shift:
+    if shift and dtype == "float32":  # double precision holds what is far from 0
         middle = _median(values)
         centre, spread = middle[..., 0, :], _spread(values, middle)
-        far = (np.abs(centre) > _FAR * spread) & (dtype == "float32")
+        far = np.abs(centre) > _FAR * spread
         size = np.where(far, spread, np.maximum(np.abs(centre), spread))
     else:
         centre, far, size = 0.0, False, _largest(values)
@@ -138,7 +138,7 @@ def _spread(
     """Median absolute deviation of each column, or its mean absolute deviation where more than half of it is one value;
     the medians that these are from, if they are known.
 
-    Medians are those of some thousand cases, as all that is asked here is how many digits a spread takes.
+    Medians are those of some hundred cases, as all that is asked here is how many digits a spread takes.
     """
     centre = _median(values) if centre is None else centre
     middle = _median(np.abs(_some(values) - centre))[..., 0, :]

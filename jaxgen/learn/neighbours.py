@@ -1,17 +1,16 @@
 """Nearest neighbours, their number chosen by leave-one-out."""
 
-import functools
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.learn.scale import binary_unit
+from jaxgen.learn.batched import on_cpu
+from jaxgen.learn.distances import AT_A_TIME, in_blocks, squared_distances, unit_of
+from jaxgen.learn.ranked import Ranked, first_alike
 from jaxgen.types import Data, Freedom, Key, Learner, Plan, RowUnits
 from jaxgen.types.numbers import require
 
@@ -23,9 +22,6 @@ distances.
 _MUCH_SMALLER = 2.0**16
 """Where all cases of a row are smaller than another by this factor, their distances need a unit of their own."""
 
-_FEW_INPUTS = 64
-"""Up to this many inputs, distances are summed by operations that XLA makes one pass of."""
-
 _MANY_INPUTS = 24
 """From this many inputs on, the nearest cases are looked for by a product of matrices."""
 
@@ -35,11 +31,6 @@ _SURE = 64
 _LISTS = {0.0: (4.0, 28), 0.75: (2.0, 14), 0.875: (1.5, 10)}
 """How many cases are listed for each, (a, b) for a k + b: less where rows train on at least this share of all. With
 independent draws of training cases fewer than one in ten million of these lists have less than k of them.
-"""
-
-_AT_A_TIME, _FEWEST_AT_A_TIME = 1 << 17, 16
-"""Distances that are compared at a time, or sums that are added to, so that they stay in the cache of a core, and the
-fewest cases that they are from: a power of two, which fills vector registers.
 """
 
 _PLACES = 6
@@ -74,17 +65,6 @@ class _Listed(NamedTuple):
     edge: Int[Array, "n R"]
 
 
-class _Asked(NamedTuple):
-    """Choosing k: of every case the place [n] in its list of neighbours and the sum [n, K] of the targets of the first
-    k; the best k so far [], and its error [].
-    """
-
-    place: Int[Array, " n"]
-    sums: Float[Array, "n K"]
-    best: Int[Array, ""]
-    least: Float[Array, ""]
-
-
 @dataclass(frozen=True, repr=False)
 class Neighbours(Learner):
     """The mean target of the k nearest training cases, in Euclidean distance, with k by leave-one-out (DELVE's
@@ -94,7 +74,8 @@ class Neighbours(Learner):
     case of weight 2 counts as two neighbours. Where several cases are equally far away and not all of them are among
     the k, each has an equal share in the places left, so the order of the cases does not matter. Inputs should be in
     comparable units: `Normalised(Neighbours())` is knn-cv-1. Of a classification the predictions are the shares of the
-    classes. Choosing k needs memory for n^2 K numbers a row.
+    classes. Choosing k sorts all cases by their distance from each, once for all rows that share their units, which
+    needs memory for some n^2 numbers; losses that are equal but for rounding are equal.
 
     Attributes:
       k: neighbours; None chooses by leave-one-out.
@@ -118,16 +99,21 @@ class Neighbours(Learner):
         x, y = jnp.where(used, x, 0), jnp.where(used, y, 0)
         if self.k is not None:
             return NeighboursFit(x, y, w, jnp.int32(self.k), jnp.full((), jnp.nan, x.dtype))
-        return NeighboursFit(x, y, w, *_by_leave_one_out(x, y, w))
+        number, error = Ranked.of(x, unit_of(x)).best_numbers(y, w[None])
+        return NeighboursFit(x, y, w, number[0], error[0])
 
     @property
     def shares_rows(self) -> bool:
-        """Where k is given, and small: the nearest cases of each case are then looked for once for all rows."""
-        return self.k is not None and self.k <= _FEW
+        """Where k is given, and small: the nearest cases of each case are then looked for once for all rows. Or where
+        k is chosen: all cases are then sorted once by their distance from each.
+        """
+        return self.k is None or self.k <= _FEW
 
     @property
     def worth_sharing(self) -> tuple[int, float]:
-        """Two rows, as long as the k nearest cases that a row trains on are among the few nearest of all."""
+        """Two rows, as long as the k nearest cases that a row trains on are among the few nearest of all, or sorting
+        all cases takes no longer than those of each row.
+        """
         return 2, 0.5
 
     def for_rows(self, share: float) -> "Neighbours":
@@ -152,22 +138,29 @@ class Neighbours(Learner):
 
         Of every case a few more than k of the nearest are listed once. A row is not to be trusted if some list is too
         short for it: it has less than k cases of the row, or the distance of the k-th is that of the last in the list.
-        Nor is it if its own cases are so much smaller than those that it leaves out that distances vanish.
+        Nor is it if its own cases are so much smaller than those that it leaves out that distances vanish. Where k is
+        chosen lists are of all cases.
         """
-        k, rows, unit = int(self.k or 1), len(w), _unit(x)
-        far, case, _ = _nearest(x, unit, self._listed)
-        weights, most = w.T, _AT_A_TIME // (y.shape[1] * rows)
-        lists = _first_alike(far), case
+        rows, unit, weights = len(w), unit_of(x), w.T
+        if self.k is None:
+            ranked = Ranked.of(x, unit)
+            number, error = ranked.best_numbers(y, w)
+            lists, most = (ranked.first, ranked.case), AT_A_TIME // (len(x) * rows)
+        else:
+            far, case, _ = _nearest(x, unit, self._listed)
+            number, error = jnp.full(rows, self.k, jnp.int32), jnp.full(rows, jnp.nan, x.dtype)
+            lists, most = (first_alike(far), case), AT_A_TIME // (y.shape[1] * rows)
+        k = number.astype(x.dtype)
 
         def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b K R"], Bool[Array, "b R"]]:
             first, case = block
             return _means_of_listed(first, case, y, weights, k)
 
-        predictions, enough = _in_blocks(means, lists, most, "edge")
+        predictions, enough = in_blocks(means, lists, most, "edge")
         predictions, enough = jnp.moveaxis(predictions, 2, 0), jnp.all(enough, axis=0)
         largest = jnp.max(jnp.abs(x), axis=1)
-        sizes = jax.vmap(lambda row: _unit(jnp.where(row > 0, largest, 0)))(w)
-        return _without_cases(k, rows, x.dtype), enough & (sizes * _MUCH_SMALLER >= unit), predictions
+        sizes = jax.vmap(lambda row: unit_of(jnp.where(row > 0, largest, 0)))(w)
+        return _without_cases(number, error), enough & (sizes * _MUCH_SMALLER >= unit), predictions
 
     @property
     def shares_rows_in_units(self) -> bool:
@@ -189,8 +182,11 @@ class Neighbours(Learner):
         The lists are made in the largest scale of every input, in which no case is further away than in the units of
         any row: a case that is not listed is further away than the last one of the list in all of them. A row is to be
         trusted if its k-th neighbours are nearer than that. The unit of an input in which the training cases of a row
-        are all alike does not matter to it, since such an input makes all of them further away by the same.
+        are all alike does not matter to it, since such an input makes all of them further away by the same. Where k is
+        chosen, lists are of all cases, and those of each row are its own.
         """
+        if self.k is None:
+            return self._chosen_in_units(keys, x, y, w, units)
         k, n, rows, scales = int(self.k or 1), len(x), len(w), units.x_scale
         used = (w > 0).T[..., None]
         low = jnp.min(jnp.where(used, x[:, None], jnp.inf), axis=0)
@@ -199,7 +195,7 @@ class Neighbours(Learner):
         largest = jnp.where(largest > 0, largest, 1)
         factors = jnp.where(alike, 1, jnp.square(largest[None] / scales))
         x = x / largest[None]
-        unit, weights = _unit(x), w.T
+        unit, weights = unit_of(x), w.T
         rounded = 1 - 4 * x.shape[1] * float(jnp.finfo(x.dtype).eps)
 
         def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b K R"], Float[Array, "b R"]]:
@@ -217,22 +213,43 @@ class Neighbours(Learner):
 
         _, case, beyond = _nearest(x, unit, self._listed)
         length = case.shape[1]
-        predictions, edges = _in_blocks(means, (x, case), _AT_A_TIME // (length * rows))
+        predictions, edges = in_blocks(means, (x, case), AT_A_TIME // (length * rows))
         last = jnp.minimum(rounded * beyond[:, None], jnp.finfo(x.dtype).max)
         if length < n:
             # The cases whose lists are most likely too short, as many as a list has: all cases are looked at for them.
             worst = lax.top_k(jnp.max(edges / last, axis=1), length)[1]
             every = jnp.broadcast_to(jnp.arange(n)[None], (length, n))
-            again, edges_again = _in_blocks(means, (x[worst], every), _AT_A_TIME // (n * rows))
+            again, edges_again = in_blocks(means, (x[worst], every), AT_A_TIME // (n * rows))
             predictions, edges = predictions.at[worst].set(again), edges.at[worst].set(edges_again)
             last = last.at[worst].set(jnp.finfo(x.dtype).max)
-        return _without_cases(k, rows, x.dtype), jnp.all(edges < last, axis=0), jnp.moveaxis(predictions, 2, 0)
+        fit = _without_cases(jnp.full(rows, k, jnp.int32), jnp.full(rows, jnp.nan, x.dtype))
+        return fit, jnp.all(edges < last, axis=0), jnp.moveaxis(predictions, 2, 0)
+
+    def _chosen_in_units(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        units: RowUnits,
+    ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
+        """`fit_rows_in_units` where k is chosen; on a CPU row by row, so that the lists of a row stay in the cache."""
+
+        def of_row(row: tuple[Array, RowUnits]) -> tuple[NeighboursFit, Bool[Array, ""], Float[Array, "n K"]]:
+            weights, unit = row
+            inputs = (x - unit.x_centre[None]) / unit.x_scale[None]
+            targets = (y - unit.y_centre[None]) / unit.y_scale[None]
+            found = self.fit_rows(keys[:1], inputs, targets, weights[None], None)
+            fit, trusted, predictions = jax.tree.map(lambda a: a[0], found)
+            return fit, trusted, predictions * unit.y_scale[None] + unit.y_centre[None]
+
+        return lax.map(of_row, (w, units)) if on_cpu() else jax.vmap(of_row)((w, units))
 
     def predict(self, params: NeighboursFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean targets of the neighbours, in the units of y."""
-        unit = _unit(params.x)
+        unit = unit_of(params.x)
         few = self.k if self.k is not None and self.k <= _FEW else None
-        return _in_blocks(lambda block: _means_of_nearest(params, unit, block, few), x, _AT_A_TIME // len(params.x))
+        return in_blocks(lambda block: _means_of_nearest(params, unit, block, few), x, AT_A_TIME // len(params.x))
 
     def diagnose(self, params: NeighboursFit) -> dict[str, Array]:
         """The number of neighbours and the leave-one-out loss, each []."""
@@ -276,35 +293,19 @@ def _length(k: int, trained: float) -> int:
     return int(each * k) + more
 
 
-def _without_cases(k: int, rows: int, dtype: Any) -> NeighboursFit:
-    """Parameters of rows whose predictions are known already: how many neighbours are asked, and no cases."""
-    unknown = jnp.full(rows, jnp.nan, dtype)
-    return NeighboursFit(unknown, unknown, unknown, jnp.full(rows, k, jnp.int32), unknown)
-
-
-def _in_blocks(function: Callable[[Any], Any], cases: Any, most: int, fill: str = "constant") -> Any:
-    """What a function gives for cases, arrays [m, ...], at most so many [b, ...] at a time: arrays [m, ...].
-
-    The last block is filled up with zeros; or with its last case, "edge", for which a loop that goes on until all are
-    done takes no more rounds, but with which normalised neighbours of diabetes (100 rows) took 67 ms in place of 27.
+def _without_cases(number: Int[Array, " R"], error: Float[Array, " R"]) -> NeighboursFit:
+    """Parameters of rows whose predictions are known already: how many neighbours are asked, the leave-one-out loss,
+    and no cases.
     """
-    m = len(jax.tree.leaves(cases)[0])
-    size = min(m, max(_FEWEST_AT_A_TIME, 1 << int(math.log2(max(1, most)))))
-    if size == m:
-        return function(cases)
-
-    def divided(a):
-        return jnp.pad(a, ((0, -m % size), *[(0, 0)] * (a.ndim - 1)), fill).reshape(-1, size, *a.shape[1:])
-
-    found = lax.map(function, jax.tree.map(divided, cases))
-    return jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:])[:m], found)
+    unknown = jnp.full_like(error, jnp.nan)
+    return NeighboursFit(unknown, unknown, unknown, number, error)
 
 
 def _means_of_nearest(
     params: NeighboursFit, unit: Float[Array, ""], cases: Float[Array, "m D"], few: int | None
 ) -> Float[Array, "m K"]:
     """Mean targets of the k nearest training cases of each case; `few` is k where it is known to be small."""
-    far = _distances(params.x, params.w, cases, unit)
+    far = squared_distances(params.x, params.w, cases, unit)
     w, k = params.w[:, None], params.k.astype(far.dtype)
     edge = _kth_smallest(far, w, k) if few is None else _one_by_one(far, w, few)
     return jnp.matmul(_counted(far, w, edge, k).T, params.y, precision="highest") / k
@@ -338,11 +339,11 @@ def _nearest(
     end = jnp.inf if length == n else 0
 
     def nearest(block: Float[Array, "b D"]) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
-        near, case = lax.top_k(-_distances(x, all_cases, block, unit).T, length)
+        near, case = lax.top_k(-squared_distances(x, all_cases, block, unit).T, length)
         return -near, case, end - jnp.min(near, axis=1)
 
     if inputs < _MANY_INPUTS or length == n:
-        return _in_blocks(nearest, x, most)
+        return in_blocks(nearest, x, most)
     centred = x / unit
     centred = centred - jnp.mean(centred, axis=0)[None]
     squares = jnp.sum(jnp.square(centred), axis=1)
@@ -358,21 +359,18 @@ def _nearest(
         again, place = lax.top_k(-apart, length)
         return -again, jnp.take_along_axis(case, place, axis=1), -jnp.min(near, axis=1) - error
 
-    found = _in_blocks(nearest_by_products, (x, centred, squares, errors), most)
+    found = in_blocks(nearest_by_products, (x, centred, squares, errors), most)
     sure = jnp.all(found[2] >= _SURE * errors)
-    far, case, beyond = lax.cond(sure, lambda: found, lambda: _in_blocks(nearest, x, most))
+    far, case, beyond = lax.cond(sure, lambda: found, lambda: in_blocks(nearest, x, most))
     return jnp.minimum(far, beyond[:, None]), case, beyond
 
 
-def _first_alike(far: Float[Array, "n M"]) -> Int[Array, "n M"]:
-    """In lists of distances in their order, of each place the first place with the same distance."""
-    place = jnp.broadcast_to(jnp.arange(far.shape[1], dtype=jnp.int32)[None], far.shape)
-    further = jnp.concatenate([jnp.ones_like(far[:, :1], bool), far[:, 1:] > far[:, :-1]], axis=1)
-    return lax.cummax(jnp.where(further, place, 0), axis=1)
-
-
 def _means_of_listed(
-    first: Int[Array, "b M"], case: Int[Array, "b M"], y: Float[Array, "n K"], w: Float[Array, "n R"], k: int
+    first: Int[Array, "b M"],
+    case: Int[Array, "b M"],
+    y: Float[Array, "n K"],
+    w: Float[Array, "n R"],
+    k: Float[Array, " R"],
 ) -> tuple[Float[Array, "b K R"], Bool[Array, "b R"]]:
     """Mean targets of the k nearest cases that each row trains on, and whether the lists show all of them; lists of M
     of n cases for each of b are in the order of their distances, and `first` is the first place of those as far away.
@@ -391,7 +389,7 @@ def _means_of_listed(
     def next_case(state: _Listed) -> _Listed:
         """The next case of every list joins those that are as far away, which those nearer take in before."""
         m, begins = state.place, (first[state.place] == state.place)[:, None]
-        done = state.done | (begins & (state.inside + state.at_edge >= k))
+        done = state.done | (begins & (state.inside + state.at_edge >= k[None]))
         closed = begins & ~done
         return _Listed(
             m + 1,
@@ -403,7 +401,7 @@ def _means_of_listed(
 
     begin = _Listed(jnp.int32(0), nothing > 0, nothing, nothing, jnp.zeros_like(nothing, jnp.int32))
     end = lax.while_loop(unfinished, next_case, begin)
-    share, edge = (k - end.inside) / end.at_edge, end.edge
+    share, edge = (k[None] - end.inside) / end.at_edge, end.edge
     fill = ((0, -length % _PLACES), (0, 0))
     first, case = jnp.pad(first, fill, constant_values=length)[..., None], jnp.pad(case, fill)
     counted = jnp.where(first < edge[None], 1, jnp.where(first == edge[None], share[None], 0)) * w[case]
@@ -417,33 +415,7 @@ def _means_of_listed(
         return sums
 
     sums = lax.fori_loop(0, -(-end.place // _PLACES), add, jnp.zeros((cases, y.shape[1], w.shape[1]), w.dtype))
-    return sums / k, end.done | ((length == len(w)) & (end.inside + end.at_edge >= k))
-
-
-def _unit(x: Float[Array, "n *D"]) -> Float[Array, ""]:
-    """The unit in which distances of cases are squared."""
-    return binary_unit(jnp.max(jnp.abs(x)))
-
-
-def _distances(
-    x: Float[Array, "n D"], w: Float[Array, " n"], cases: Float[Array, "m D"], unit: Float[Array, ""]
-) -> Float[Array, "n m"]:
-    """Squared distances of the training cases from some cases, in a unit; infinite for those of weight 0.
-
-    The cases are the last axis, so that passes over the training cases are made of vector instructions.
-    """
-    ours, theirs = (x / unit).T, (cases / unit).T
-
-    nothing = jnp.zeros((len(x), len(cases)), x.dtype)
-    far = _sum_over_inputs(lambda d: jnp.square(ours[d][:, None] - theirs[d][None]), len(ours), nothing)
-    return jnp.where(w[:, None] > 0, far, jnp.inf)
-
-
-def _sum_over_inputs(term: Callable[[Any], Array], inputs: int, nothing: Array) -> Array:
-    """The sum of a term of every input, from zeros of its shape."""
-    if inputs <= _FEW_INPUTS:  # written out, which makes one pass of them
-        return functools.reduce(lambda total, d: total + term(d), range(inputs), nothing)
-    return lax.fori_loop(0, inputs, lambda d, total: total + term(d), nothing)
+    return sums / k[None, None], end.done | ((length == len(w)) & (end.inside + end.at_edge >= k[None]))
 
 
 def _kth_smallest(values: Float[Array, "n m"], w: Float[Array, "n 1"], k: Float[Array, ""]) -> Float[Array, " m"]:
@@ -478,52 +450,3 @@ def _one_by_one(values: Float[Array, "*S"], w: Float[Array, "*W"], k: int, axis:
 
     nothing = jnp.full(values.shape[:axis] + values.shape[axis + 1 :], -1, values.dtype)
     return lax.fori_loop(0, k, next_larger, nothing)
-
-
-def _by_leave_one_out(
-    x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
-) -> tuple[Int[Array, ""], Float[Array, ""]]:
-    """The number of neighbours with the least mean squared leave-one-out loss, and that loss."""
-    unit, unit_y = _unit(x), binary_unit(jnp.max(jnp.abs(y)))
-    y = y / unit_y
-
-    def neighbours(case):
-        return _ranked(x, y, jnp.maximum(w.at[case].add(-1), 0), x[case], unit)
-
-    values, below = jax.vmap(neighbours)(jnp.arange(len(w)))
-    total = jnp.sum(w)
-
-    def add(k, state: _Asked) -> _Asked:
-        """The k-th neighbour of every case joins the others."""
-        passed = jnp.take_along_axis(below, state.place[:, None], axis=1)[:, 0] < k.astype(x.dtype)
-        place = jnp.where(passed, state.place + 1, state.place)
-        sums = state.sums + jnp.take_along_axis(values, place[:, None, None], axis=1)[:, 0]
-        errors = jnp.where(w > 0, jnp.sum(jnp.square(y - sums / k.astype(x.dtype)), axis=1), 0)
-        error = jnp.sum(w * errors) / total
-        better = error < state.least
-        return _Asked(place, sums, jnp.where(better, k, state.best), jnp.where(better, error, state.least))
-
-    none = _Asked(jnp.zeros(len(w), jnp.int32), jnp.zeros_like(y), jnp.int32(1), jnp.asarray(jnp.inf, x.dtype))
-    chosen = lax.fori_loop(1, total.astype(jnp.int32), add, none)
-    return chosen.best, chosen.least * jnp.square(unit_y)
-
-
-def _ranked(
-    x: Float[Array, "n D"],
-    y: Float[Array, "n K"],
-    w: Float[Array, " n"],
-    case: Float[Array, " D"],
-    unit: Float[Array, ""],
-) -> tuple[Float[Array, "n K"], Float[Array, " n"]]:
-    """Targets [n, K] in the order of the distance from a case, equally distant ones replaced by their mean, and
-    cumulated weights [n].
-    """
-    far = _distances(x, w, case[None], unit)[:, 0]
-    order = jnp.argsort(far)
-    far, w, y = far[order], w[order], y[order]
-    below, sums = (jnp.concatenate([jnp.zeros_like(a[:1]), jnp.cumsum(a, axis=0)]) for a in (w, w[:, None] * y))
-    number, new = jnp.arange(len(far)), far[1:] > far[:-1]
-    first = lax.cummax(jnp.where(jnp.append(True, new), number, 0))
-    after = lax.cummin(jnp.where(jnp.append(new, True), number, len(far)), reverse=True) + 1
-    mean = (sums[after] - sums[first]) / jnp.maximum(below[after] - below[first], 1)[:, None]
-    return jnp.where((after - first > 1)[:, None], mean, y), below[1:]

@@ -1,0 +1,273 @@
+"""All cases in the order of their distance from each, and the number of neighbours by leave-one-out."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxgen.learn.batched import in_any_row
+from jaxgen.learn.distances import AT_A_TIME, in_blocks, squared_distances
+from jaxgen.learn.scale import binary_unit
+
+_PASSES = 32
+"""So many exchanges of neighbours take as long as another way to sort."""
+
+_LOSSES_AT_A_TIME = 1 << 14
+"""Cases times rows whose leave-one-out losses with one more neighbour are found at a time."""
+
+
+class Ranked(NamedTuple):
+    """Of each of b cases all n cases, the nearest first; those that are equally far away are a group.
+
+    Attributes:
+      case: which cases they are, [b, n].
+      first: the first place of the group that a place belongs to, [b, n].
+    """
+
+    case: Int[Array, "b n"]
+    first: Int[Array, "b n"]
+
+    @classmethod
+    def of(cls, x: Float[Array, "n D"], unit: Float[Array, ""]) -> "Ranked":
+        """Of cases [n, D], whose distances are squared in a unit []."""
+        all_cases = jnp.ones_like(x[:, 0])
+
+        def ranked(block: Float[Array, "b D"]) -> Ranked:
+            far, case = in_order(squared_distances(x, all_cases, block, unit).T)
+            return Ranked(case, first_alike(far))
+
+        return in_blocks(ranked, x, AT_A_TIME // len(x))
+
+    def best_numbers(
+        self, y: Float[Array, "n K"], w: Float[Array, "R n"]
+    ) -> tuple[Int[Array, " R"], Float[Array, " R"]]:
+        """The number of neighbours [R] with the least mean squared leave-one-out loss in rows of whole weights, and
+        these losses [R]; the smallest of numbers whose losses are equal but for rounding.
+        """
+        (rows, n), used = w.shape, jnp.any(w > 0, axis=0)[:, None]
+        total, unit = jnp.sum(w, axis=1), binary_unit(jnp.max(jnp.where(used, jnp.abs(y), 0)))
+        y = y / unit
+        equal = 1 + n * float(jnp.finfo(y.dtype).eps)
+
+        def next_numbers(best: _Best) -> _Best:
+            """The next n numbers: there are more than n only where weights are above 1."""
+            number = best.tried + 1 + jnp.arange(n, dtype=jnp.int32)
+            losses = self._losses(best.tried, y, w.T) / total[None]
+            losses = jnp.where(number.astype(y.dtype)[:, None] < total[None], losses, jnp.inf)
+            least = jnp.min(losses, axis=0)
+            place = jnp.argmax(losses <= equal * least[None], axis=0)
+            better = equal * least < best.least
+            return _Best(
+                best.tried + n,
+                jnp.where(better, number[place], best.number),
+                jnp.where(better, jnp.take_along_axis(losses, place[None], axis=0)[0], best.least),
+            )
+
+        begin = _Best(jnp.int32(0), jnp.ones(rows, jnp.int32), jnp.full(rows, jnp.inf, y.dtype))
+        most = jnp.max(total)
+        found = lax.while_loop(lambda best: (best.tried + 1).astype(y.dtype) < most, next_numbers, begin)
+        return found.number, found.least * jnp.square(unit)
+
+    def _losses(self, tried: Int[Array, ""], y: Float[Array, "n K"], w: Float[Array, "n R"]) -> Float[Array, "n R"]:
+        """Sums of weighted squared leave-one-out losses, with each of the n numbers of neighbours after those that were
+        tried.
+
+        All cases go through their lists at the same time, and their losses join those of the numbers of neighbours that
+        they have by then. Rows are the last axis, so that the weights of a case are neighbours in memory.
+        """
+        (n, rows), own = w.shape, jnp.arange(len(self.case), dtype=jnp.int32)
+        alone = jnp.all(self.first == jnp.arange(n, dtype=jnp.int32)[None]) & (jnp.max(w) <= 1)
+
+        def of_block(block: tuple[Ranked, Array, Array, Array]) -> Float[Array, "1 nR"]:
+            walk = _Walk(*block, tried, y, w)
+            return lax.cond(in_any_row(~alone), walk.in_groups, walk.one_by_one)[None]
+
+        blocks = in_blocks(of_block, (self, y, w, own), _LOSSES_AT_A_TIME // rows)
+        return jnp.sum(blocks, axis=0).reshape(n, rows)
+
+
+def in_order(far: Float[Array, "b n"]) -> tuple[Float[Array, "b n"], Int[Array, "b n"]]:
+    """Distances [b, n] in their order, the nearest first, and which they were, [b, n]; equal ones stay in the order
+    that they have.
+
+    XLA sorts whole numbers on a CPU in a sixth of the time of pairs. So the last bits of distances in double precision,
+    whose bits are in the order of the numbers, make room for their places. What this leaves in the wrong order are
+    neighbours that are nearly equal, which change places until all are right.
+    """
+    place = lax.broadcasted_iota(jnp.int32, far.shape, 1)
+
+    def in_pairs() -> tuple[Float[Array, "b n"], Int[Array, "b n"]]:
+        ordered, case = lax.sort((far, place), dimension=1, num_keys=1)
+        return ordered, case
+
+    if far.dtype != jnp.float64:
+        return in_pairs()
+    low = jnp.uint64((1 << (far.shape[1] - 1).bit_length()) - 1)
+    packed = lax.sort((lax.bitcast_convert_type(far, jnp.uint64) & ~low) | place.astype(jnp.uint64), dimension=1)
+    case = (packed & low).astype(jnp.int32)
+    begin = _Order(jnp.int32(0), jnp.take_along_axis(far, case, axis=1), case)
+    nearly = lax.while_loop(lambda order: (order.passes < _PASSES) & order.wrong, _with_neighbours_swapped, begin)
+    return lax.cond(in_any_row(nearly.wrong), in_pairs, lambda: (nearly.far, nearly.case))
+
+
+class _Order(NamedTuple):
+    """How often neighbours changed places [], distances in nearly their order, and which they were, [b, n]."""
+
+    passes: Int[Array, ""]
+    far: Float[Array, "b n"]
+    case: Int[Array, "b n"]
+
+    @property
+    def wrong(self) -> Bool[Array, ""]:
+        """Whether some distance is less than the one before."""
+        return jnp.any(self.far[:, 1:] < self.far[:, :-1])
+
+
+def _with_neighbours_swapped(order: _Order) -> _Order:
+    """Every other pair of neighbours in the right order: those that begin at even places, or at odd ones."""
+    passes, far, case = order
+    inner = jnp.arange(far.shape[1], dtype=jnp.int32)
+    begins = (inner + passes) % 2 == 0
+    after, before = jnp.roll(far, -1, axis=1), jnp.roll(far, 1, axis=1)
+    down = (begins & (inner < far.shape[1] - 1))[None] & (after < far)
+    up = (~begins & (inner > 0))[None] & (before > far)
+
+    def swapped(own: Array) -> Array:
+        return jnp.where(down, jnp.roll(own, -1, axis=1), jnp.where(up, jnp.roll(own, 1, axis=1), own))
+
+    return _Order(passes + 1, swapped(far), swapped(case))
+
+
+class _Best(NamedTuple):
+    """How many numbers of neighbours were tried [], and of each row the best with its loss, [R]."""
+
+    tried: Int[Array, ""]
+    number: Int[Array, " R"]
+    least: Float[Array, " R"]
+
+
+class _Walk(NamedTuple):
+    """Through the lists of b cases, place by place.
+
+    Attributes:
+      ranked: the lists.
+      target: of the cases, [b, K].
+      weight: theirs, [b, R].
+      own: which they are, [b].
+      tried: so many numbers of neighbours have their losses already, [].
+      y, w: targets [n, K] and weights [n, R] of all cases.
+    """
+
+    ranked: Ranked
+    target: Float[Array, "b K"]
+    weight: Float[Array, "b R"]
+    own: Int[Array, " b"]
+    tried: Int[Array, ""]
+    y: Float[Array, "n K"]
+    w: Float[Array, "n R"]
+
+    def one_by_one(self) -> Float[Array, " nR"]:
+        """The sums of losses where no two cases are equally far away and no weight is above 1."""
+
+        def next_case(m: Int[Array, ""], state: tuple[Array, list[Array], Array]) -> tuple[Array, list[Array], Array]:
+            count, sums, losses = state
+            others, targets = self._next(m)
+            count = count + others
+            sums = [a + b for a, b in zip(sums, targets, strict=True)]
+            return count, sums, self._with_losses(losses, count, others > 0, sums, jnp.maximum(count, 1))
+
+        nothing, none = self._nothing
+        return lax.fori_loop(0, len(self.w), next_case, (nothing, none, self._no_losses))[2]
+
+    def in_groups(self) -> Float[Array, " nR"]:
+        """The sums of losses where equally distant cases share the places that are left: with the last of a group it is
+        known how much each of them counts.
+        """
+
+        def add_group(state: _Passed) -> Float[Array, " nR"]:
+            """The losses with so many neighbours that the last of them belong to the group."""
+
+            def add_one(added: tuple[Array, Array]) -> tuple[Array, Array]:
+                more, losses = added
+                number, there = state.inside + more, more <= state.at_edge
+                sums = [a * state.at_edge + b * more for a, b in zip(state.sums, state.sums_at_edge, strict=True)]
+                scale = jnp.where(there, number * state.at_edge, 1)
+                return more + 1, self._with_losses(losses, number, there, sums, scale)
+
+            most = jnp.max(state.at_edge)
+            begin = jnp.ones((), self.w.dtype), state.losses
+            return lax.while_loop(lambda added: added[0] <= most, add_one, begin)[1]
+
+        def next_case(m: Int[Array, ""], state: _Passed) -> _Passed:
+            """The next case of every list, and the group before if that is complete."""
+            begins = (self.ranked.first[:, m] == m)[:, None]
+            complete = state._replace(at_edge=jnp.where(begins, state.at_edge, 0))
+            others, targets = self._next(m)
+            return _Passed(
+                state.inside + complete.at_edge,
+                [a + jnp.where(begins, b, 0) for a, b in zip(state.sums, state.sums_at_edge, strict=True)],
+                state.at_edge - complete.at_edge + others,
+                [jnp.where(begins, 0, a) + b for a, b in zip(state.sums_at_edge, targets, strict=True)],
+                add_group(complete),
+            )
+
+        nothing, none = self._nothing
+        begin = _Passed(nothing, none, nothing, none, self._no_losses)
+        return add_group(lax.fori_loop(0, len(self.w), next_case, begin))
+
+    @property
+    def _nothing(self) -> tuple[Float[Array, "b R"], list[Float[Array, "b R"]]]:
+        nothing = jnp.zeros_like(self.weight)
+        return nothing, [nothing] * self.y.shape[1]
+
+    @property
+    def _no_losses(self) -> Float[Array, " nR"]:
+        return jnp.zeros(self.w.size, self.w.dtype)
+
+    def _next(self, m: Int[Array, ""]) -> tuple[Float[Array, "b R"], list[Float[Array, "b R"]]]:
+        """The weight of the next case of every list, one less for a case itself, and its weighted targets."""
+        case = self.ranked.case[:, m]
+        others = jnp.maximum(self.w[case] - (case == self.own).astype(self.w.dtype)[:, None], 0)
+        targets = self.y[case]
+        return others, [others * targets[:, k, None] for k in range(targets.shape[1])]
+
+    def _with_losses(
+        self,
+        losses: Float[Array, " nR"],
+        number: Float[Array, "b R"],
+        there: Bool[Array, "b R"],
+        sums: list[Float[Array, "b R"]],
+        scale: Float[Array, "b R"],
+    ) -> Float[Array, " nR"]:
+        """Joined by those with a number of neighbours, where there are such, whose means are sums / scale."""
+        (n, rows), row = self.w.shape, jnp.arange(self.w.shape[1], dtype=jnp.int32)[None]
+        loss = sum(jnp.square(self.target[:, k, None] - total / scale) for k, total in enumerate(sums))
+        place = number.astype(jnp.int32) - 1 - self.tried
+        place = jnp.where(there & (place >= 0) & (place < n), place * rows + row, n * rows)
+        return losses.at[place].add(self.weight * loss, mode="drop")
+
+
+class _Passed(NamedTuple):
+    """What of the lists was gone through.
+
+    Attributes:
+      inside: the weights of the cases before the group, [b, R].
+      sums: their weighted targets, K times [b, R].
+      at_edge: the weights of the cases of the group, [b, R].
+      sums_at_edge: their weighted targets, K times [b, R].
+      losses: of the numbers of neighbours up to those before the group, [n R].
+    """
+
+    inside: Float[Array, "b R"]
+    sums: list[Float[Array, "b R"]]
+    at_edge: Float[Array, "b R"]
+    sums_at_edge: list[Float[Array, "b R"]]
+    losses: Float[Array, " nR"]
+
+
+def first_alike(far: Float[Array, "n M"]) -> Int[Array, "n M"]:
+    """In lists of distances in their order, [n, M], of each place the first place with the same distance, [n, M]."""
+    place = lax.broadcasted_iota(jnp.int32, far.shape, 1)
+    further = jnp.concatenate([jnp.ones_like(far[:, :1], bool), far[:, 1:] > far[:, :-1]], axis=1)
+    return lax.cummax(jnp.where(further, place, 0), axis=1)
