@@ -36,6 +36,9 @@ independent draws of training cases fewer than one in ten million of these lists
 _PLACES = 6
 """Places of the lists that are added at a time: each number of a sum is then read and written once for so many."""
 
+_SHORT = 96
+"""Of lists up to this length it takes less time to find how much all cases count, and not only those that do."""
+
 _LISTED_AT_A_TIME = 1 << 22
 """Distances from which lists for all rows are made at a time, in an operation that runs on all cores."""
 
@@ -145,12 +148,12 @@ class Neighbours(Learner):
         if self.k is None:
             ranked = Ranked.of(x, unit)
             number, error = ranked.best_numbers(y, w)
-            lists, most = (ranked.first, ranked.case), AT_A_TIME // (len(x) * rows)
+            lists = ranked.first, ranked.case
         else:
             far, case, _ = _nearest(x, unit, self._listed)
             number, error = jnp.full(rows, self.k, jnp.int32), jnp.full(rows, jnp.nan, x.dtype)
-            lists, most = (first_alike(far), case), AT_A_TIME // (y.shape[1] * rows)
-        k = number.astype(x.dtype)
+            lists = first_alike(far), case
+        k, most = number.astype(x.dtype), AT_A_TIME // (y.shape[1] * rows)
 
         def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b K R"], Bool[Array, "b R"]]:
             first, case = block
@@ -403,15 +406,25 @@ def _means_of_listed(
     end = lax.while_loop(unfinished, next_case, begin)
     share, edge = (k[None] - end.inside) / end.at_edge, end.edge
     fill = ((0, -length % _PLACES), (0, 0))
-    first, case = jnp.pad(first, fill, constant_values=length)[..., None], jnp.pad(case, fill)
-    counted = jnp.where(first < edge[None], 1, jnp.where(first == edge[None], share[None], 0)) * w[case]
-    targets = y[case]
+    first, case = jnp.pad(first, fill, constant_values=length), jnp.pad(case, fill)
+
+    def counted(
+        first: Int[Array, "p b"], case: Int[Array, "p b"]
+    ) -> tuple[Float[Array, "p b R"], Float[Array, "p b K"]]:
+        """How much the cases in some places count, and their targets."""
+        first = first[..., None]
+        return jnp.where(first < edge[None], 1, jnp.where(first == edge[None], share[None], 0)) * w[case], y[case]
+
+    short = length <= _SHORT
+    every = counted(first, case) if short else None
 
     def add(group: Int[Array, ""], sums: Float[Array, "b K R"]) -> Float[Array, "b K R"]:
         """Some places of the lists join the sums."""
+        start = group * _PLACES
+        some = every or counted(*(lax.dynamic_slice_in_dim(a, start, _PLACES) for a in (first, case)))
         for place in range(_PLACES):
-            number = group * _PLACES + place
-            sums = sums + counted[number][:, None] * targets[number][..., None]
+            weights, targets = (a[start + place if short else place] for a in some)
+            sums = sums + weights[:, None] * targets[..., None]
         return sums
 
     sums = lax.fori_loop(0, -(-end.place // _PLACES), add, jnp.zeros((cases, y.shape[1], w.shape[1]), w.dtype))
