@@ -2,6 +2,7 @@
 
 python benchmarks/learners.py                # about ten minutes; writes benchmarks/results/learners.txt
 python benchmarks/learners.py --only digits  # some lines, printed only
+python benchmarks/learners.py --choices      # what a choice by leave-one-out costs; writes results/choices.txt
 """
 
 import argparse
@@ -266,11 +267,34 @@ def measured(line):
     )
 
 
+def choices():
+    """Writes what learners cost that choose a number by leave-one-out."""
+    watch, table = Watch(), pd.DataFrame(prices())
+    text = "\n".join(
+        [
+            machine(),
+            watch.line(),
+            "",
+            "Seconds of 100 rows, ten folds ten times, medians of nine calls in turn: with a given penalty or 5 neighbours;",
+            "by learn.Ridge with a single penalty; and of 15 penalties or all numbers of neighbours. The last beside the",
+            "first.",
+            "",
+            table.to_string(index=False, float_format=lambda value: f"{value:.3g}"),
+        ]
+    )
+    print(text)
+    publish("choices.txt", text)
+
+
 def main():
     parser = argparse.ArgumentParser(description="Every learner beside its counterpart in scikit-learn")
     parser.add_argument("--only", help="lines whose learner or data hold this text; nothing is written")
-    only = parser.parse_args().only
+    parser.add_argument("--choices", action="store_true", help="what a choice by leave-one-out costs, in choices.txt")
+    arguments = parser.parse_args()
+    only = arguments.only
     warnings.simplefilter("ignore")  # networks that scikit-learn would train for longer
+    if arguments.choices:
+        return choices()
     watch, rows = Watch(), []
     for line in lines():
         if only and only not in f"{line.learner} {line.data}":
@@ -290,12 +314,6 @@ def main():
             f"Networks: {SIZE} tanh units, {EPOCHS} epochs of batches of {BATCH}; PyTorch is a peer in speed.py.",
             "",
             pd.DataFrame(rows).to_string(index=False, float_format=lambda value: f"{value:.3g}"),
-            "",
-            "What a choice by leave-one-out costs: seconds of 100 rows with a given penalty or 5 neighbours, of",
-            "learn.Ridge with a single penalty, and of 15 penalties or all numbers of neighbours; the last beside the",
-            "first.",
-            "",
-            pd.DataFrame(prices()).to_string(index=False, float_format=lambda value: f"{value:.3g}"),
             "",
             "Largest distance of a logit from that at the minimum, logistic regression of a fold of ten. The",
             'minimum is that of solver="newton-cholesky", tol=1e-13; scikit-learn by default, and with',
