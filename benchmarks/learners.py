@@ -275,9 +275,9 @@ def choices():
             machine(),
             watch.line(),
             "",
-            "Seconds of 100 rows, ten folds ten times, medians of nine calls in turn: with a given penalty or 5 neighbours;",
-            "by learn.Ridge with a single penalty; and of 15 penalties or all numbers of neighbours. The last beside the",
-            "first.",
+            "Seconds of 100 rows, ten folds ten times, medians of nine calls in turn: with a given penalty or 5",
+            "neighbours; by learn.Ridge with a single penalty; and of 15 penalties or all numbers of neighbours.",
+            "The ratio is that of the last to the first.",
             "",
             table.to_string(index=False, float_format=lambda value: f"{value:.3g}"),
         ]
