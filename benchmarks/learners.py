@@ -130,8 +130,8 @@ def from_minimum(name):
     return {"data": name} | {way: float(np.abs(each - right).max()) for way, each in found.items()}
 
 
-def of_rows(learner, key, data, plan):
-    """Seconds of a call."""
+def seconds_of_assess(learner, key, data, plan):
+    """Of a call, the first of which compiles."""
     return seconds(lambda: jg.assess(key, learner, data, plan))
 
 
@@ -149,7 +149,9 @@ def prices():
         data = read[name]()
         plan = resample.k_fold(jax.random.key(0), data.n, 10, 10)
         arguments = jax.random.key(1), data, plan
-        times = [[np.nan if each is None else of_rows(each, *arguments) for each in given[kind]] for _ in range(10)]
+        times = [
+            [np.nan if each is None else seconds_of_assess(each, *arguments) for each in given[kind]] for _ in range(10)
+        ]
         one, same, many = np.median(times[1:], axis=0)  # the first compiles
         found.append(
             {"learner": kind, "data": name, "given": one, "chosen of one": same, "chosen": many, "ratio": many / one}
