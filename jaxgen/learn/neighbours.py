@@ -190,7 +190,7 @@ class Neighbours(Learner):
         """
         if self.k is None:
             return self._chosen_in_units(keys, x, y, w, units)
-        k, n, rows, scales = int(self.k or 1), len(x), len(w), units.x_scale
+        k, n, rows, scales = int(self.k), len(x), len(w), units.x_scale
         used = (w > 0).T[..., None]
         low = jnp.min(jnp.where(used, x[:, None], jnp.inf), axis=0)
         alike = low == jnp.max(jnp.where(used, x[:, None], -jnp.inf), axis=0)
