@@ -5,6 +5,7 @@ Every way runs in turn in one process that is held to the cores it may use; the 
 """
 
 import json
+import multiprocessing
 import os
 import resource
 import subprocess
@@ -54,8 +55,10 @@ def problem(d, n):
     return x, np.sin(x[:, :1]) + 0.3 * random.normal(size=(n, 1))
 
 
-def jaxgen_networks(d, n, networks, cores=1, normalised=False, chunk=None, **layers):
-    """assess: plain batch gradient descent of many networks, of inputs in units of each if normalised."""
+def training(d, n, networks, cores=1, normalised=False, chunk=None, **layers):
+    """assess: plain batch gradient descent of many networks, of inputs in units of each if normalised; as a function to
+    call, and how many cases times epochs it goes through.
+    """
     import jax
     import numpy as np
 
@@ -71,14 +74,17 @@ def jaxgen_networks(d, n, networks, cores=1, normalised=False, chunk=None, **lay
         learn.Descent(learn.MLP(**layers), steps=steps),
     )
     learner = learn.Normalised(learner) if normalised else learner
-    return (
-        timed(
-            lambda: jg.assess(jax.random.key(0), learner, data, plan, keep="rows", chunk=chunk),
-            3 if networks < 1000 else 1,
-        )
-        / (steps * networks * n)
-        * 1e9
-    )
+
+    def run():
+        return jg.assess(jax.random.key(0), learner, data, plan, keep="rows", chunk=chunk)
+
+    return run, steps * networks * n
+
+
+def jaxgen_networks(d, n, networks, *options, **layers):
+    """Nanoseconds per case and epoch of `training`."""
+    run, cases = training(d, n, networks, *options, **layers)
+    return timed(run, 3 if networks < 1000 else 1) / cases * 1e9
 
 
 def scikit_learn(d, n):
@@ -252,6 +258,45 @@ def changes(core):
     return found
 
 
+def second_core(cores):
+    """What two cores bring 64 networks: nanoseconds per case and epoch on one of them, on both, and of two processes
+    that are held to a core each and train half of the networks at the same time. They take turns.
+    """
+    context = multiprocessing.get_context("spawn")
+    turns, times = context.Barrier(4), context.Queue()
+    one, both = ([core] for core in cores), list(cores)
+    ways = {"one core": ([both[:1]], 64), "two cores": ([both], 64), "two processes, a core each": (list(one), 32)}
+    processes = [
+        context.Process(target=in_turn, args=(name, turn, held, networks, turns, times), daemon=True)
+        for turn, (name, (places, networks)) in enumerate(ways.items())
+        for held in places
+    ]
+    for process in processes:
+        process.start()
+    later = {f"{d},{n}": dict.fromkeys(ways, 0.0) for d, n in SHAPES}
+    for _ in range(len(processes) * len(SHAPES)):
+        key, name, nanoseconds = times.get()
+        later[key][name] = max(later[key][name], nanoseconds)
+    return later
+
+
+def in_turn(name, turn, cores, networks, turns, times):
+    """Trains so many of 64 networks of all shapes, some rounds each, while the processes with other turns wait."""
+    os.sched_setaffinity(0, cores)
+    for d, n in SHAPES:
+        run, cases = training(d, n, networks, 2)
+        run()
+        seconds = []
+        for _ in range(5):
+            for other in range(3):
+                turns.wait()
+                if other == turn:
+                    start = time.perf_counter()
+                    run()
+                    seconds.append(time.perf_counter() - start)
+        times.put((f"{d},{n}", name, sorted(seconds)[2] / (cases * 64 / networks) * 1e9))
+
+
 def child(job, *arguments):
     """The result of a job of this file in a process of its own, held to the given cores."""
     source = subprocess.run(
@@ -389,6 +434,19 @@ def report():
             for each, cores in zip(epochs, ("one core", "two"), strict=True)
             for cases in FEW
         ),
+        "",
+    ]
+    parts = child("second_core", [0, 1])
+    lines += [
+        "What the second core brings 64 networks: nanoseconds per case and epoch of assess, and of two processes, each "
+        "held to a core, that train half of the networks at the same time; in turn, medians of five"
+    ]
+    lines += [f"{name:44}" + "".join(f"{parts[key][name]:16.1f}" for key in parts) for name in parts["8,64"]]
+    lines += [
+        f"{'times faster on two cores':44}"
+        + "".join(f"{each['one core'] / each['two cores']:16.2f}" for each in parts.values()),
+        f"{'times faster by two processes':44}"
+        + "".join(f"{each['one core'] / each['two processes, a core each']:16.2f}" for each in parts.values()),
         "",
     ]
     parts = child("profile", [0])

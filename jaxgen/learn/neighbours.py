@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.learn.batched import on_cpu
+from jaxgen.learn.batched import in_any_row, on_cpu
 from jaxgen.learn.distances import AT_A_TIME, in_blocks, squared_distances, unit_of
-from jaxgen.learn.ranked import Ranked, first_alike
+from jaxgen.learn.ranked import Ranked, first_alike, in_order
 from jaxgen.types import Data, Freedom, Key, Learner, Plan, RowUnits
 from jaxgen.types.numbers import require
 
@@ -78,13 +78,16 @@ class Neighbours(Learner):
     the k, each has an equal share in the places left, so the order of the cases does not matter. Inputs should be in
     comparable units: `Normalised(Neighbours())` is knn-cv-1. Of a classification the predictions are the shares of the
     classes. Choosing k sorts all cases by their distance from each, once for all rows that share their units, which
-    needs memory for some n^2 numbers; losses that are equal but for rounding are equal.
+    needs memory for some n^2 numbers; losses that are equal but for rounding are equal. With `at_most` only the nearest
+    of each are looked for, which takes not much longer than a given k and little memory.
 
     Attributes:
       k: neighbours; None chooses by leave-one-out.
+      at_most: the largest number that is tried where k is chosen; None tries all.
     """
 
     k: int | None = None
+    at_most: int | None = None
 
     predicts: ClassVar[str] = "means"
     freedom: ClassVar[Freedom] = Freedom(x_shift=True, y_shift=True)
@@ -102,8 +105,26 @@ class Neighbours(Learner):
         x, y = jnp.where(used, x, 0), jnp.where(used, y, 0)
         if self.k is not None:
             return NeighboursFit(x, y, w, jnp.int32(self.k), jnp.full((), jnp.nan, x.dtype))
-        number, error = Ranked.of(x, unit_of(x)).best_numbers(y, w[None])
+        unit = unit_of(x)
+        number, error, enough = self._ranked(x, unit, w).best_numbers(y, w[None], self.at_most)
+        if not self._sorts_all(len(x)):
+
+            def of_all() -> tuple[Array, Array]:
+                return Ranked.of(x, unit).best_numbers(y, w[None], self.at_most)[:2]
+
+            number, error = lax.cond(in_any_row(~enough[0]), of_all, lambda: (number, error))
         return NeighboursFit(x, y, w, number[0], error[0])
+
+    def _sorts_all(self, n: int) -> bool:
+        """Whether all of n cases are sorted by their distance from each, and not only the nearest looked for."""
+        return self.k is None and (self.at_most is None or self._listed >= n)
+
+    def _ranked(self, x: Float[Array, "n D"], unit: Float[Array, ""], w: Float[Array, " n"] | None = None) -> Ranked:
+        """Of each case all in their order, or as many of the nearest as are looked for, among those with weight."""
+        if self._sorts_all(len(x)):
+            return Ranked.of(x, unit)
+        far, case, _ = _nearest(x, unit, self._listed, w)
+        return Ranked(case, first_alike(far))
 
     @property
     def shares_rows(self) -> bool:
@@ -122,12 +143,12 @@ class Neighbours(Learner):
     def for_rows(self, share: float) -> "Neighbours":
         """With shorter lists where rows train on most cases."""
         enough = max(level for level in _LISTS if level <= share)
-        return self if self.k is None else _Listing(self.k, enough)
+        return self if self.k is None and self.at_most is None else _Listing(self.k, self.at_most, enough)
 
     @property
     def _listed(self) -> int:
         """How many cases are listed for each."""
-        return _length(self.k or 1, 0.0)
+        return _length(self.k or self.at_most or 1, 0.0)
 
     def fit_rows(
         self,
@@ -145,25 +166,22 @@ class Neighbours(Learner):
         chosen lists are of all cases.
         """
         rows, unit, weights = len(w), unit_of(x), w.T
+        ranked = self._ranked(x, unit)
         if self.k is None:
-            ranked = Ranked.of(x, unit)
-            number, error = ranked.best_numbers(y, w)
-            lists = ranked.first, ranked.case
+            number, error, tried = ranked.best_numbers(y, w, self.at_most)
         else:
-            far, case, _ = _nearest(x, unit, self._listed)
-            number, error = jnp.full(rows, self.k, jnp.int32), jnp.full(rows, jnp.nan, x.dtype)
-            lists = first_alike(far), case
+            number, error, tried = jnp.full(rows, self.k, jnp.int32), jnp.full(rows, jnp.nan, x.dtype), True
         k, most = number.astype(x.dtype), AT_A_TIME // (y.shape[1] * rows)
 
         def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b K R"], Bool[Array, "b R"]]:
             first, case = block
             return _means_of_listed(first, case, y, weights, k)
 
-        predictions, enough = in_blocks(means, lists, most, "edge")
+        predictions, enough = in_blocks(means, (ranked.first, ranked.case), most, "edge")
         predictions, enough = jnp.moveaxis(predictions, 2, 0), jnp.all(enough, axis=0)
         largest = jnp.max(jnp.abs(x), axis=1)
         sizes = jax.vmap(lambda row: unit_of(jnp.where(row > 0, largest, 0)))(w)
-        return _without_cases(number, error), enough & (sizes * _MUCH_SMALLER >= unit), predictions
+        return _without_cases(number, error), enough & tried & (sizes * _MUCH_SMALLER >= unit), predictions
 
     @property
     def shares_rows_in_units(self) -> bool:
@@ -267,6 +285,14 @@ class Neighbours(Learner):
         """
         if self.k is not None:
             require("the number k of neighbours", self.k, 1, advice="leave k out to have it chosen")
+        if self.at_most is not None:
+            advice = "leave it out to have all numbers tried"
+            require("at_most, the largest number of neighbours that is tried,", self.at_most, 1, advice=advice)
+            if self.k is not None:
+                raise ValueError(
+                    f"expected a number k of neighbours or at_most, the largest that is tried, got both, {self.k} and "
+                    f"{self.at_most}; leave one of them out"
+                )
         fewest, least = int(plan.train_sizes.min()), 2 if self.k is None else self.k
         if fewest < least:
             raise ValueError(
@@ -284,10 +310,10 @@ class _Listing(Neighbours):
     @property
     def _listed(self) -> int:
         """See `Neighbours`."""
-        return _length(self.k or 1, self.trained)
+        return _length(self.k or self.at_most or 1, self.trained)
 
     def __repr__(self) -> str:
-        return repr(Neighbours(self.k))
+        return repr(Neighbours(self.k, self.at_most))
 
 
 def _length(k: int, trained: float) -> int:
@@ -327,23 +353,25 @@ def _counted(
 
 
 def _nearest(
-    x: Float[Array, "n D"], unit: Float[Array, ""], length: int
+    x: Float[Array, "n D"], unit: Float[Array, ""], length: int, w: Float[Array, " n"] | None = None
 ) -> tuple[Float[Array, "n M"], Int[Array, "n M"], Float[Array, " n"]]:
-    """Of each case the nearest of all: how far away they are, the nearest first, and which they are; and a distance
-    that no case that is not listed comes below, [n], infinite where all are listed. Distances are squared, in a unit.
+    """Of each case the nearest of all, or of those with weight: how far away they are, the nearest first, and which
+    they are; and a distance that no case that is not listed comes below, [n], infinite where all are listed. Distances
+    are squared, in a unit; those of cases without weight are infinite.
 
     Of many inputs the nearest are found by |a|^2 + |b|^2 - 2 ab, since all ab are one product of matrices. Errors of
     these are within what rounding of numbers as large as |a|^2 + |b|^2 can bring, and distances of those listed are
-    taken anew. The last of a list is found as its least: a slice of it would make XLA sort all cases.
+    taken anew.
     """
     n, inputs = x.shape
     length, most = min(n, length), _LISTED_AT_A_TIME // n
-    all_cases = jnp.ones_like(x[:, 0])
-    end = jnp.inf if length == n else 0
+    w = jnp.ones_like(x[:, 0]) if w is None else w
 
     def nearest(block: Float[Array, "b D"]) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
-        near, case = lax.top_k(-squared_distances(x, all_cases, block, unit).T, length)
-        return -near, case, end - jnp.min(near, axis=1)
+        far = squared_distances(x, w, block, unit).T
+        case, beyond = _least(far, length)
+        again, place = in_order(jnp.take_along_axis(far, case, axis=1))
+        return again, jnp.take_along_axis(case, place, axis=1), beyond
 
     if inputs < _MANY_INPUTS or length == n:
         return in_blocks(nearest, x, most)
@@ -357,15 +385,33 @@ def _nearest(
     ) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
         cases, from_mean, square, error = block
         products = jnp.matmul(from_mean, centred.T, precision="highest")
-        near, case = lax.top_k(2 * products - square[:, None] - squares[None], length)
+        far = jnp.where(w[None] > 0, square[:, None] + squares[None] - 2 * products, jnp.inf)
+        case, beyond = _least(far, length)
         apart = jnp.sum(jnp.square((x[case] - cases[:, None]) / unit), axis=2)
-        again, place = lax.top_k(-apart, length)
-        return -again, jnp.take_along_axis(case, place, axis=1), -jnp.min(near, axis=1) - error
+        again, place = in_order(jnp.where(w[case] > 0, apart, jnp.inf))
+        return again, jnp.take_along_axis(case, place, axis=1), beyond - error
 
     found = in_blocks(nearest_by_products, (x, centred, squares, errors), most)
     sure = jnp.all(found[2] >= _SURE * errors)
-    far, case, beyond = lax.cond(sure, lambda: found, lambda: in_blocks(nearest, x, most))
+    far, case, beyond = lax.cond(in_any_row(~sure), lambda: in_blocks(nearest, x, most), lambda: found)
     return jnp.minimum(far, beyond[:, None]), case, beyond
+
+
+def _least(far: Float[Array, "b n"], length: int) -> tuple[Int[Array, "b M"], Float[Array, " b"]]:
+    """Which are the least of each row of numbers, in any order, and a number [b] that none of the others comes below,
+    infinite where there are no others.
+
+    Numbers are compared in single precision, in which XLA looks for the least and does not sort all of them. The last
+    is found as the least of what it gives: a slice of that would make XLA sort all.
+    """
+    near, case = lax.top_k(-far.astype(jnp.float32), length)
+    last = -jnp.min(near, axis=1).astype(far.dtype)
+    if length == far.shape[1]:
+        return case, jnp.full_like(last, jnp.inf)
+    if far.dtype == jnp.float32:
+        return case, last
+    single = jnp.finfo(jnp.float32)
+    return case, jnp.where(last > float(single.tiny), last * (1 - float(single.eps)), jnp.minimum(last, 0))
 
 
 def _means_of_listed(

@@ -18,19 +18,20 @@ _LOSSES_AT_A_TIME = 1 << 14
 
 
 class Ranked(NamedTuple):
-    """Of each of b cases all n cases, the nearest first; those that are equally far away are a group.
+    """Of each of b cases the M nearest of n cases, or all, the nearest first; those that are equally far away are a
+    group.
 
     Attributes:
-      case: which cases they are, [b, n].
-      first: the first place of the group that a place belongs to, [b, n].
+      case: which cases they are, [b, M].
+      first: the first place of the group that a place belongs to, [b, M].
     """
 
-    case: Int[Array, "b n"]
-    first: Int[Array, "b n"]
+    case: Int[Array, "b M"]
+    first: Int[Array, "b M"]
 
     @classmethod
     def of(cls, x: Float[Array, "n D"], unit: Float[Array, ""]) -> "Ranked":
-        """Of cases [n, D], whose distances are squared in a unit []."""
+        """All of the cases [n, D], whose distances are squared in a unit []."""
         all_cases = jnp.ones_like(x[:, 0])
 
         def ranked(block: Float[Array, "b D"]) -> Ranked:
@@ -40,51 +41,76 @@ class Ranked(NamedTuple):
         return in_blocks(ranked, x, AT_A_TIME // len(x))
 
     def best_numbers(
-        self, y: Float[Array, "n K"], w: Float[Array, "R n"]
-    ) -> tuple[Int[Array, " R"], Float[Array, " R"]]:
-        """The number of neighbours [R] with the least mean squared leave-one-out loss in rows of whole weights, and
-        these losses [R]; the smallest of numbers whose losses are equal but for rounding.
+        self, y: Float[Array, "n K"], w: Float[Array, "R n"], at_most: int | None = None
+    ) -> tuple[Int[Array, " R"], Float[Array, " R"], Bool[Array, " R"]]:
+        """The number of neighbours [R] with the least mean squared leave-one-out loss in rows of whole weights, these
+        losses [R], and whether lists are long enough for all numbers that are tried; the smallest of numbers whose
+        losses are equal but for rounding. All numbers are tried, or those up to one.
         """
         (rows, n), used = w.shape, jnp.any(w > 0, axis=0)[:, None]
         total, unit = jnp.sum(w, axis=1), binary_unit(jnp.max(jnp.where(used, jnp.abs(y), 0)))
         y = y / unit
         equal = 1 + n * float(jnp.finfo(y.dtype).eps)
+        numbers = n if at_most is None else min(n, at_most)
+        most = total - 1 if at_most is None else jnp.minimum(total - 1, at_most)
 
         def next_numbers(best: _Best) -> _Best:
-            """The next n numbers: there are more than n only where weights are above 1."""
-            number = best.tried + 1 + jnp.arange(n, dtype=jnp.int32)
-            losses = self._losses(best.tried, y, w.T) / total[None]
-            losses = jnp.where(number.astype(y.dtype)[:, None] < total[None], losses, jnp.inf)
+            """The next numbers: there are more than n only where weights are above 1."""
+            number = best.tried + 1 + jnp.arange(numbers, dtype=jnp.int32)
+            losses = self._losses(best.tried, numbers, y, w.T) / total[None]
+            losses = jnp.where(number.astype(y.dtype)[:, None] <= most[None], losses, jnp.inf)
             least = jnp.min(losses, axis=0)
             place = jnp.argmax(losses <= equal * least[None], axis=0)
             better = equal * least < best.least
             return _Best(
-                best.tried + n,
+                best.tried + numbers,
                 jnp.where(better, number[place], best.number),
                 jnp.where(better, jnp.take_along_axis(losses, place[None], axis=0)[0], best.least),
             )
 
         begin = _Best(jnp.int32(0), jnp.ones(rows, jnp.int32), jnp.full(rows, jnp.inf, y.dtype))
-        most = jnp.max(total)
-        found = lax.while_loop(lambda best: (best.tried + 1).astype(y.dtype) < most, next_numbers, begin)
-        return found.number, found.least * jnp.square(unit)
+        more = jnp.max(most)
+        found = lax.while_loop(lambda best: best.tried.astype(y.dtype) < more, next_numbers, begin)
+        return found.number, found.least * jnp.square(unit), self._enough(most, w.T)
 
-    def _losses(self, tried: Int[Array, ""], y: Float[Array, "n K"], w: Float[Array, "n R"]) -> Float[Array, "n R"]:
-        """Sums of weighted squared leave-one-out losses, with each of the n numbers of neighbours after those that were
-        tried.
+    def _losses(
+        self, tried: Int[Array, ""], numbers: int, y: Float[Array, "n K"], w: Float[Array, "n R"]
+    ) -> Float[Array, "k R"]:
+        """Sums of weighted squared leave-one-out losses [numbers, R], with each of the numbers of neighbours after
+        those that were tried.
 
         All cases go through their lists at the same time, and their losses join those of the numbers of neighbours that
         they have by then. Rows are the last axis, so that the weights of a case are neighbours in memory.
         """
-        (n, rows), own = w.shape, jnp.arange(len(self.case), dtype=jnp.int32)
-        alone = jnp.all(self.first == jnp.arange(n, dtype=jnp.int32)[None]) & (jnp.max(w) <= 1)
+        alone = jnp.all(self.first == jnp.arange(self.case.shape[1], dtype=jnp.int32)[None]) & (jnp.max(w) <= 1)
 
-        def of_block(block: tuple[Ranked, Array, Array, Array]) -> Float[Array, "1 nR"]:
-            walk = _Walk(*block, tried, y, w)
+        def of_block(block: tuple[Ranked, Array, Array, Array]) -> Float[Array, "1 kR"]:
+            walk = _Walk(*block, tried, numbers, y, w)
             return lax.cond(in_any_row(~alone), walk.in_groups, walk.one_by_one)[None]
 
-        blocks = in_blocks(of_block, (self, y, w, own), _LOSSES_AT_A_TIME // rows)
-        return jnp.sum(blocks, axis=0).reshape(n, rows)
+        own, at_a_time = jnp.arange(len(self.case), dtype=jnp.int32), _LOSSES_AT_A_TIME // w.shape[1]
+        return jnp.sum(in_blocks(of_block, (self, y, w, own), at_a_time), axis=0).reshape(numbers, -1)
+
+    def _enough(self, most: Float[Array, " R"], w: Float[Array, "n R"]) -> Bool[Array, " R"]:
+        """Whether so many neighbours of every case of a row are in its list and nearer than the last one there, or all
+        cases of the row are listed. Cases that are as far away as the last may be missing.
+        """
+        length, total = self.case.shape[1], jnp.sum(w, axis=0)
+        if length == len(w):
+            return jnp.ones_like(total, bool)
+
+        def of_block(block: tuple[Ranked, Array]) -> Bool[Array, "b R"]:
+            ranked, weight = block
+
+            def add(m: Int[Array, ""], counts: tuple[Array, Array]) -> tuple[Array, Array]:
+                listed, nearer = counts
+                weights = w[ranked.case[:, m]]
+                return listed + weights, nearer + jnp.where(m < ranked.first[:, -1:], weights, 0)
+
+            listed, nearer = lax.fori_loop(0, length, add, (jnp.zeros_like(weight), jnp.zeros_like(weight)))
+            return (weight == 0) | (nearer > most[None]) | (listed == total[None])
+
+        return jnp.all(in_blocks(of_block, (self, w), _LOSSES_AT_A_TIME // len(total)), axis=0)
 
 
 def in_order(far: Float[Array, "b n"]) -> tuple[Float[Array, "b n"], Int[Array, "b n"]]:
@@ -156,6 +182,7 @@ class _Walk(NamedTuple):
       weight: theirs, [b, R].
       own: which they are, [b].
       tried: so many numbers of neighbours have their losses already, [].
+      numbers: and so many get theirs.
       y, w: targets [n, K] and weights [n, R] of all cases.
     """
 
@@ -164,10 +191,11 @@ class _Walk(NamedTuple):
     weight: Float[Array, "b R"]
     own: Int[Array, " b"]
     tried: Int[Array, ""]
+    numbers: int
     y: Float[Array, "n K"]
     w: Float[Array, "n R"]
 
-    def one_by_one(self) -> Float[Array, " nR"]:
+    def one_by_one(self) -> Float[Array, " kR"]:
         """The sums of losses where no two cases are equally far away and no weight is above 1."""
 
         def next_case(m: Int[Array, ""], state: tuple[Array, list[Array], Array]) -> tuple[Array, list[Array], Array]:
@@ -178,14 +206,14 @@ class _Walk(NamedTuple):
             return count, sums, self._with_losses(losses, count, others > 0, sums, jnp.maximum(count, 1))
 
         nothing, none = self._nothing
-        return lax.fori_loop(0, len(self.w), next_case, (nothing, none, self._no_losses))[2]
+        return lax.fori_loop(0, self._length, next_case, (nothing, none, self._no_losses))[2]
 
-    def in_groups(self) -> Float[Array, " nR"]:
+    def in_groups(self) -> Float[Array, " kR"]:
         """The sums of losses where equally distant cases share the places that are left: with the last of a group it is
         known how much each of them counts.
         """
 
-        def add_group(state: _Passed) -> Float[Array, " nR"]:
+        def add_group(state: _Passed) -> Float[Array, " kR"]:
             """The losses with so many neighbours that the last of them belong to the group."""
 
             def add_one(added: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -214,7 +242,7 @@ class _Walk(NamedTuple):
 
         nothing, none = self._nothing
         begin = _Passed(nothing, none, nothing, none, self._no_losses)
-        return add_group(lax.fori_loop(0, len(self.w), next_case, begin))
+        return add_group(lax.fori_loop(0, self._length, next_case, begin))
 
     @property
     def _nothing(self) -> tuple[Float[Array, "b R"], list[Float[Array, "b R"]]]:
@@ -222,8 +250,12 @@ class _Walk(NamedTuple):
         return nothing, [nothing] * self.y.shape[1]
 
     @property
-    def _no_losses(self) -> Float[Array, " nR"]:
-        return jnp.zeros(self.w.size, self.w.dtype)
+    def _length(self) -> int:
+        return self.ranked.case.shape[1]
+
+    @property
+    def _no_losses(self) -> Float[Array, " kR"]:
+        return jnp.zeros(self.numbers * self.w.shape[1], self.w.dtype)
 
     def _next(self, m: Int[Array, ""]) -> tuple[Float[Array, "b R"], list[Float[Array, "b R"]]]:
         """The weight of the next case of every list, one less for a case itself, and its weighted targets."""
@@ -234,17 +266,18 @@ class _Walk(NamedTuple):
 
     def _with_losses(
         self,
-        losses: Float[Array, " nR"],
+        losses: Float[Array, " kR"],
         number: Float[Array, "b R"],
         there: Bool[Array, "b R"],
         sums: list[Float[Array, "b R"]],
         scale: Float[Array, "b R"],
-    ) -> Float[Array, " nR"]:
+    ) -> Float[Array, " kR"]:
         """Joined by those with a number of neighbours, where there are such, whose means are sums / scale."""
-        (n, rows), row = self.w.shape, jnp.arange(self.w.shape[1], dtype=jnp.int32)[None]
+        rows, row = self.w.shape[1], jnp.arange(self.w.shape[1], dtype=jnp.int32)[None]
         loss = sum(jnp.square(self.target[:, k, None] - total / scale) for k, total in enumerate(sums))
         place = number.astype(jnp.int32) - 1 - self.tried
-        place = jnp.where(there & (place >= 0) & (place < n), place * rows + row, n * rows)
+        wanted = there & (place >= 0) & (place < self.numbers)
+        place = jnp.where(wanted, place * rows + row, self.numbers * rows)
         return losses.at[place].add(self.weight * loss, mode="drop")
 
 
@@ -256,14 +289,14 @@ class _Passed(NamedTuple):
       sums: their weighted targets, K times [b, R].
       at_edge: the weights of the cases of the group, [b, R].
       sums_at_edge: their weighted targets, K times [b, R].
-      losses: of the numbers of neighbours up to those before the group, [n R].
+      losses: of the numbers of neighbours up to those before the group, [k R].
     """
 
     inside: Float[Array, "b R"]
     sums: list[Float[Array, "b R"]]
     at_edge: Float[Array, "b R"]
     sums_at_edge: list[Float[Array, "b R"]]
-    losses: Float[Array, " nR"]
+    losses: Float[Array, " kR"]
 
 
 def first_alike(far: Float[Array, "n M"]) -> Int[Array, "n M"]:
