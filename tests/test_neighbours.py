@@ -177,7 +177,7 @@ def listed(learner, x, y, w):
 
 @pytest.mark.parametrize("share", [0.5, 0.8, 0.95])
 @pytest.mark.parametrize("data", ["few inputs", "many inputs", "ties"])
-@pytest.mark.parametrize("k", [1, 5, 12])
+@pytest.mark.parametrize("k", [1, 5, 12, 30])
 def test_rows_that_share_their_cases_get_the_means_of_each(k, data, share):
     """Masks, counts, and a grid on which many cases are equally far away; lists are the shorter the more cases train,
     and on the grid some end in the middle of a tie.
@@ -264,7 +264,7 @@ def test_rows_whose_neighbours_are_not_all_listed_are_not_trusted():
 
 
 @pytest.mark.parametrize("how", ["delve", "standard"])
-@pytest.mark.parametrize("k", [1, 5, 12])
+@pytest.mark.parametrize("k", [1, 5, 12, 30])
 def test_rows_with_units_of_their_own_get_the_means_of_each(k, how):
     """Masks and counts, inputs of very different units, and repeated cases, which are equally far away in all units."""
     random = np.random.default_rng(8)
@@ -330,6 +330,7 @@ def test_rows_that_share_their_cases_choose_the_number_that_each_does(data, how,
             jax.vmap(learner.diagnose)(alone),
             jax.vmap(lambda fit: learner.predict(fit, jnp.asarray(x)))(alone),
         )
+    trusted = np.asarray(trusted)
     assert trusted.all() or (at_most and not trusted[3] and trusted[[0, 4, 5, 6]].all())
     np.testing.assert_array_equal(told["neighbours"][trusted], said["neighbours"][trusted])
     assert len(np.unique(said["neighbours"])) > 2
@@ -358,12 +359,12 @@ def test_numbers_up_to_one_have_the_losses_that_they_have_among_all(at_most, dat
     def losses_of_all(w):
         used = (w > 0)[:, None]
         ranked = Ranked.of(jnp.where(used, x, 0), jnp.asarray(8.0))
-        return ranked._losses(jnp.int32(0), 200, jnp.where(used, y, 0), w[:, None])[:, 0]
+        return ranked._losses(jnp.int32(0), 200, jnp.where(used, y, 0), w[:, None], jnp.sum(w)[None] - 1)[0][:, 0]
 
     with jax.enable_x64(True):
         fits = jax.jit(jax.vmap(lambda w: learner.fit(jax.random.key(0), jnp.asarray(x), jnp.asarray(y), w)))(w)
         losses = jax.jit(jax.vmap(losses_of_all))(w)
-    for fit_k, error, all_losses, total in zip(fits.k, fits.error, losses, w.sum(1), strict=True):
+    for fit_k, error, all_losses, total in zip(fits.k, fits.error, np.asarray(losses), w.sum(1), strict=True):
         some = all_losses[: min(at_most, int(total) - 1)]
         assert fit_k == 1 + np.argmin(some)
         np.testing.assert_allclose(error, min(some) / total, rtol=1e-12)  # sums of the same terms in another order
@@ -378,7 +379,9 @@ def test_losses_of_all_numbers_are_those_of_a_loop(data):
     with jax.enable_x64(True):
         ranked = Ranked.of(jnp.asarray(x), jnp.asarray(1.0))
         for tried in (0, 7):
-            found = np.asarray(ranked._losses(jnp.int32(tried), 25, jnp.asarray(y), jnp.asarray(w.T, float)))
+            given = jnp.asarray(y), jnp.asarray(w.T, float), jnp.asarray(w.sum(1) - 1.0)
+            found, enough = ranked._losses(jnp.int32(tried), 25, *given)
+            assert enough.all()
             for row, counts in enumerate(w):
                 cases = np.repeat(np.arange(25), counts)
                 for number in range(tried + 1, min(len(cases), tried + 26)):
@@ -403,7 +406,7 @@ def test_the_smallest_of_numbers_whose_losses_are_equal_is_taken():
     def chosen(x, y):
         ranked = Ranked.of(x, jnp.ones((), x.dtype))
         w = jnp.asarray(ones)
-        return ranked.best_numbers(y, w)[:2], ranked._losses(jnp.int32(0), n, y, w.T)[:-1, 0]
+        return ranked.best_numbers(y, w)[:2], ranked._losses(jnp.int32(0), n, y, w.T, jnp.array([n - 1.0]))[0][:-1, 0]
 
     with jax.enable_x64(True):
         (number, least), losses = jax.jit(jax.vmap(chosen))(x, y / 10)

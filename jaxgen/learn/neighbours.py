@@ -126,12 +126,11 @@ class Neighbours(Learner):
         far, case, _ = _nearest(x, unit, self._listed, w)
         return Ranked(case, first_alike(far))
 
-    @property
-    def shares_rows(self) -> bool:
-        """Where k is given, and small: the nearest cases of each case are then looked for once for all rows. Or where
-        k is chosen: all cases are then sorted once by their distance from each.
-        """
-        return self.k is None or self.k <= _FEW
+    shares_rows: ClassVar[bool] = True
+    """The nearest cases of each case are looked for once for all rows; where k is chosen of all numbers, all cases are
+    sorted once by their distance from each.
+    """
+    shares_rows_in_units: ClassVar[bool] = True
 
     @property
     def worth_sharing(self) -> tuple[int, float]:
@@ -183,11 +182,6 @@ class Neighbours(Learner):
         sizes = jax.vmap(lambda row: unit_of(jnp.where(row > 0, largest, 0)))(w)
         return _without_cases(number, error), enough & tried & (sizes * _MUCH_SMALLER >= unit), predictions
 
-    @property
-    def shares_rows_in_units(self) -> bool:
-        """As `shares_rows`."""
-        return self.shares_rows
-
     def fit_rows_in_units(
         self,
         keys: Shaped[Array, " R"],
@@ -204,10 +198,10 @@ class Neighbours(Learner):
         any row: a case that is not listed is further away than the last one of the list in all of them. A row is to be
         trusted if its k-th neighbours are nearer than that. The unit of an input in which the training cases of a row
         are all alike does not matter to it, since such an input makes all of them further away by the same. Where k is
-        chosen, lists are of all cases, and those of each row are its own.
+        chosen or large, every row has lists of its own.
         """
-        if self.k is None:
-            return self._chosen_in_units(keys, x, y, w, units)
+        if self.k is None or self.k > _FEW:
+            return self._in_units_row_by_row(keys, x, y, w, units)
         k, n, rows, scales = int(self.k), len(x), len(w), units.x_scale
         used = (w > 0).T[..., None]
         low = jnp.min(jnp.where(used, x[:, None], jnp.inf), axis=0)
@@ -246,7 +240,7 @@ class Neighbours(Learner):
         fit = _without_cases(jnp.full(rows, k, jnp.int32), jnp.full(rows, jnp.nan, x.dtype))
         return fit, jnp.all(edges < last, axis=0), jnp.moveaxis(predictions, 2, 0)
 
-    def _chosen_in_units(
+    def _in_units_row_by_row(
         self,
         keys: Shaped[Array, " R"],
         x: Float[Array, "n D"],
@@ -254,7 +248,7 @@ class Neighbours(Learner):
         w: Float[Array, "R n"],
         units: RowUnits,
     ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
-        """`fit_rows_in_units` where k is chosen; on a CPU row by row, so that the lists of a row stay in the cache."""
+        """`fit_rows_in_units` with lists of each row; on a CPU row by row, so that they stay in the cache."""
 
         def of_row(row: tuple[Array, RowUnits]) -> tuple[NeighboursFit, Bool[Array, ""], Float[Array, "n K"]]:
             weights, unit = row
@@ -333,11 +327,18 @@ def _without_cases(number: Int[Array, " R"], error: Float[Array, " R"]) -> Neigh
 def _means_of_nearest(
     params: NeighboursFit, unit: Float[Array, ""], cases: Float[Array, "m D"], few: int | None
 ) -> Float[Array, "m K"]:
-    """Mean targets of the k nearest training cases of each case; `few` is k where it is known to be small."""
+    """Mean targets of the k nearest training cases of each case; `few` is k where it is known to be small.
+
+    The k-th distance is equal to one of the very numbers among which it was found. XLA may compute distances again
+    where they are used, with other roundings; what a branch is given it computes once. So how much the cases count is
+    found in a branch, which is taken wherever there are cases.
+    """
     far = squared_distances(params.x, params.w, cases, unit)
     w, k = params.w[:, None], params.k.astype(far.dtype)
     edge = _kth_smallest(far, w, k) if few is None else _one_by_one(far, w, few)
-    return jnp.matmul(_counted(far, w, edge, k).T, params.y, precision="highest") / k
+    some = in_any_row(jnp.any(w > 0))
+    counted = lax.cond(some, lambda: _counted(far, w, edge, k), lambda: jnp.full_like(far, jnp.nan))
+    return jnp.matmul(counted.T, params.y, precision="highest") / k
 
 
 def _counted(
@@ -369,7 +370,9 @@ def _nearest(
 
     def nearest(block: Float[Array, "b D"]) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
         far = squared_distances(x, w, block, unit).T
-        case, beyond = _least(far, length)
+        least, case, beyond = _least(far, length)
+        if far.dtype == least.dtype:
+            return least, case, beyond
         again, place = in_order(jnp.take_along_axis(far, case, axis=1))
         return again, jnp.take_along_axis(case, place, axis=1), beyond
 
@@ -386,7 +389,7 @@ def _nearest(
         cases, from_mean, square, error = block
         products = jnp.matmul(from_mean, centred.T, precision="highest")
         far = jnp.where(w[None] > 0, square[:, None] + squares[None] - 2 * products, jnp.inf)
-        case, beyond = _least(far, length)
+        _, case, beyond = _least(far, length)
         apart = jnp.sum(jnp.square((x[case] - cases[:, None]) / unit), axis=2)
         again, place = in_order(jnp.where(w[case] > 0, apart, jnp.inf))
         return again, jnp.take_along_axis(case, place, axis=1), beyond - error
@@ -397,9 +400,9 @@ def _nearest(
     return jnp.minimum(far, beyond[:, None]), case, beyond
 
 
-def _least(far: Float[Array, "b n"], length: int) -> tuple[Int[Array, "b M"], Float[Array, " b"]]:
-    """Which are the least of each row of numbers, in any order, and a number [b] that none of the others comes below,
-    infinite where there are no others.
+def _least(far: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
+    """The least of each row of numbers, in their order and in single precision, which they are, and a number [b] that
+    none of the others comes below, infinite where there are no others.
 
     Numbers are compared in single precision, in which XLA looks for the least and does not sort all of them. The last
     is found as the least of what it gives: a slice of that would make XLA sort all.
@@ -407,11 +410,11 @@ def _least(far: Float[Array, "b n"], length: int) -> tuple[Int[Array, "b M"], Fl
     near, case = lax.top_k(-far.astype(jnp.float32), length)
     last = -jnp.min(near, axis=1).astype(far.dtype)
     if length == far.shape[1]:
-        return case, jnp.full_like(last, jnp.inf)
-    if far.dtype == jnp.float32:
-        return case, last
-    single = jnp.finfo(jnp.float32)
-    return case, jnp.where(last > float(single.tiny), last * (1 - float(single.eps)), jnp.minimum(last, 0))
+        last = jnp.full_like(last, jnp.inf)
+    elif far.dtype != near.dtype:
+        single = jnp.finfo(near.dtype)
+        last = jnp.where(last > float(single.tiny), last * (1 - float(single.eps)), jnp.minimum(last, 0))
+    return -near, case, last
 
 
 def _means_of_listed(

@@ -57,7 +57,8 @@ class Ranked(NamedTuple):
         def next_numbers(best: _Best) -> _Best:
             """The next numbers: there are more than n only where weights are above 1."""
             number = best.tried + 1 + jnp.arange(numbers, dtype=jnp.int32)
-            losses = self._losses(best.tried, numbers, y, w.T) / total[None]
+            losses, enough = self._losses(best.tried, numbers, y, w.T, most)
+            losses = losses / total[None]
             losses = jnp.where(number.astype(y.dtype)[:, None] <= most[None], losses, jnp.inf)
             least = jnp.min(losses, axis=0)
             place = jnp.argmax(losses <= equal * least[None], axis=0)
@@ -66,51 +67,38 @@ class Ranked(NamedTuple):
                 best.tried + numbers,
                 jnp.where(better, number[place], best.number),
                 jnp.where(better, jnp.take_along_axis(losses, place[None], axis=0)[0], best.least),
+                best.enough & enough,
             )
 
-        begin = _Best(jnp.int32(0), jnp.ones(rows, jnp.int32), jnp.full(rows, jnp.inf, y.dtype))
+        begin = _Best(jnp.int32(0), jnp.ones(rows, jnp.int32), jnp.full(rows, jnp.inf, y.dtype), jnp.ones(rows, bool))
         more = jnp.max(most)
         found = lax.while_loop(lambda best: best.tried.astype(y.dtype) < more, next_numbers, begin)
-        return found.number, found.least * jnp.square(unit), self._enough(most, w.T)
+        return found.number, found.least * jnp.square(unit), found.enough
 
     def _losses(
-        self, tried: Int[Array, ""], numbers: int, y: Float[Array, "n K"], w: Float[Array, "n R"]
-    ) -> Float[Array, "k R"]:
+        self,
+        tried: Int[Array, ""],
+        numbers: int,
+        y: Float[Array, "n K"],
+        w: Float[Array, "n R"],
+        most: Float[Array, " R"],
+    ) -> tuple[Float[Array, "k R"], Bool[Array, " R"]]:
         """Sums of weighted squared leave-one-out losses [numbers, R], with each of the numbers of neighbours after
-        those that were tried.
+        those that were tried; and whether the lists of a row are long enough for the most of them that it needs, [R].
 
         All cases go through their lists at the same time, and their losses join those of the numbers of neighbours that
         they have by then. Rows are the last axis, so that the weights of a case are neighbours in memory.
         """
         alone = jnp.all(self.first == jnp.arange(self.case.shape[1], dtype=jnp.int32)[None]) & (jnp.max(w) <= 1)
 
-        def of_block(block: tuple[Ranked, Array, Array, Array]) -> Float[Array, "1 kR"]:
-            walk = _Walk(*block, tried, numbers, y, w)
-            return lax.cond(in_any_row(~alone), walk.in_groups, walk.one_by_one)[None]
+        def of_block(block: tuple[Ranked, Array, Array, Array]) -> tuple[Float[Array, "1 kR"], Bool[Array, "1 R"]]:
+            walk = _Walk(*block, tried, numbers, most, y, w)
+            losses, enough = lax.cond(in_any_row(~alone), walk.in_groups, walk.one_by_one)
+            return losses[None], enough[None]
 
         own, at_a_time = jnp.arange(len(self.case), dtype=jnp.int32), _LOSSES_AT_A_TIME // w.shape[1]
-        return jnp.sum(in_blocks(of_block, (self, y, w, own), at_a_time), axis=0).reshape(numbers, -1)
-
-    def _enough(self, most: Float[Array, " R"], w: Float[Array, "n R"]) -> Bool[Array, " R"]:
-        """Whether so many neighbours of every case of a row are in its list and nearer than the last one there, or all
-        cases of the row are listed. Cases that are as far away as the last may be missing.
-        """
-        length, total = self.case.shape[1], jnp.sum(w, axis=0)
-        if length == len(w):
-            return jnp.ones_like(total, bool)
-
-        def of_block(block: tuple[Ranked, Array]) -> Bool[Array, "b R"]:
-            ranked, weight = block
-
-            def add(m: Int[Array, ""], counts: tuple[Array, Array]) -> tuple[Array, Array]:
-                listed, nearer = counts
-                weights = w[ranked.case[:, m]]
-                return listed + weights, nearer + jnp.where(m < ranked.first[:, -1:], weights, 0)
-
-            listed, nearer = lax.fori_loop(0, length, add, (jnp.zeros_like(weight), jnp.zeros_like(weight)))
-            return (weight == 0) | (nearer > most[None]) | (listed == total[None])
-
-        return jnp.all(in_blocks(of_block, (self, w), _LOSSES_AT_A_TIME // len(total)), axis=0)
+        losses, enough = in_blocks(of_block, (self, y, w, own), at_a_time)
+        return jnp.sum(losses, axis=0).reshape(numbers, -1), jnp.all(enough, axis=0)
 
 
 def in_order(far: Float[Array, "b n"]) -> tuple[Float[Array, "b n"], Int[Array, "b n"]]:
@@ -166,11 +154,14 @@ def _with_neighbours_swapped(order: _Order) -> _Order:
 
 
 class _Best(NamedTuple):
-    """How many numbers of neighbours were tried [], and of each row the best with its loss, [R]."""
+    """How many numbers of neighbours were tried [], and of each row the best with its loss, and whether lists were long
+    enough, [R].
+    """
 
     tried: Int[Array, ""]
     number: Int[Array, " R"]
     least: Float[Array, " R"]
+    enough: Bool[Array, " R"]
 
 
 class _Walk(NamedTuple):
@@ -183,6 +174,7 @@ class _Walk(NamedTuple):
       own: which they are, [b].
       tried: so many numbers of neighbours have their losses already, [].
       numbers: and so many get theirs.
+      most: the largest number that a row needs, [R].
       y, w: targets [n, K] and weights [n, R] of all cases.
     """
 
@@ -192,25 +184,34 @@ class _Walk(NamedTuple):
     own: Int[Array, " b"]
     tried: Int[Array, ""]
     numbers: int
+    most: Float[Array, " R"]
     y: Float[Array, "n K"]
     w: Float[Array, "n R"]
 
-    def one_by_one(self) -> Float[Array, " kR"]:
-        """The sums of losses where no two cases are equally far away and no weight is above 1."""
+    def one_by_one(self) -> tuple[Float[Array, " kR"], Bool[Array, " R"]]:
+        """The sums of losses where no two cases are equally far away and no weight is above 1; and whether the lists of
+        a row are long enough. The last case of a list that others were left out of may be as far away as one of them.
+        """
 
-        def next_case(m: Int[Array, ""], state: tuple[Array, list[Array], Array]) -> tuple[Array, list[Array], Array]:
-            count, sums, losses = state
+        def next_case(state: tuple[Array, Array, list[Array], Array]) -> tuple[Array, Array, list[Array], Array]:
+            m, count, sums, losses = state
             others, targets = self._next(m)
             count = count + others
             sums = [a + b for a, b in zip(sums, targets, strict=True)]
-            return count, sums, self._with_losses(losses, count, others > 0, sums, jnp.maximum(count, 1))
+            return m + 1, count, sums, self._with_losses(losses, count, others > 0, sums, jnp.maximum(count, 1))
+
+        def unfinished(state: tuple[Array, Array, list[Array], Array]) -> Bool[Array, ""]:
+            m, count, *_ = state
+            return (m < self._length - self._cut) & self._wanted(count)
 
         nothing, none = self._nothing
-        return lax.fori_loop(0, self._length, next_case, (nothing, none, self._no_losses))[2]
+        begin = jnp.int32(0), nothing, none, self._no_losses
+        _, count, _, losses = lax.while_loop(unfinished, next_case, begin)
+        return losses, jnp.all(self._enough(count), axis=0)
 
-    def in_groups(self) -> Float[Array, " kR"]:
-        """The sums of losses where equally distant cases share the places that are left: with the last of a group it is
-        known how much each of them counts.
+    def in_groups(self) -> tuple[Float[Array, " kR"], Bool[Array, " R"]]:
+        """The same where equally distant cases share the places that are left: with the last of a group it is known how
+        much each of them counts.
         """
 
         def add_group(state: _Passed) -> Float[Array, " kR"]:
@@ -227,12 +228,13 @@ class _Walk(NamedTuple):
             begin = jnp.ones((), self.w.dtype), state.losses
             return lax.while_loop(lambda added: added[0] <= most, add_one, begin)[1]
 
-        def next_case(m: Int[Array, ""], state: _Passed) -> _Passed:
+        def next_case(state: _Passed) -> _Passed:
             """The next case of every list, and the group before if that is complete."""
-            begins = (self.ranked.first[:, m] == m)[:, None]
+            begins = (self.ranked.first[:, state.place] == state.place)[:, None]
             complete = state._replace(at_edge=jnp.where(begins, state.at_edge, 0))
-            others, targets = self._next(m)
+            others, targets = self._next(state.place)
             return _Passed(
+                state.place + 1,
                 state.inside + complete.at_edge,
                 [a + jnp.where(begins, b, 0) for a, b in zip(state.sums, state.sums_at_edge, strict=True)],
                 state.at_edge - complete.at_edge + others,
@@ -240,9 +242,28 @@ class _Walk(NamedTuple):
                 add_group(complete),
             )
 
+        def unfinished(state: _Passed) -> Bool[Array, ""]:
+            return (state.place < self._length) & self._wanted(state.inside)
+
         nothing, none = self._nothing
-        begin = _Passed(nothing, none, nothing, none, self._no_losses)
-        return add_group(lax.fori_loop(0, self._length, next_case, begin))
+        begin = _Passed(jnp.int32(0), nothing, none, nothing, none, self._no_losses)
+        end = lax.while_loop(unfinished, next_case, begin)
+        known = end.inside if self._cut else end.inside + end.at_edge
+        return add_group(end), jnp.all(self._enough(known), axis=0)
+
+    def _wanted(self, others: Float[Array, "b R"]) -> Bool[Array, ""]:
+        """Whether more neighbours may be wanted. Where all numbers are tried all of them are, without a look."""
+        every = self.numbers == len(self.w)
+        return jnp.ones((), bool) if every else in_any_row(~jnp.all(self._enough(others)))
+
+    def _enough(self, others: Float[Array, "b R"]) -> Bool[Array, "b R"]:
+        """Whether so many neighbours of each case are as many as its row needs."""
+        return (self.weight == 0) | (others >= self.most[None])
+
+    @property
+    def _cut(self) -> bool:
+        """Whether lists are not of all cases."""
+        return self._length < len(self.w)
 
     @property
     def _nothing(self) -> tuple[Float[Array, "b R"], list[Float[Array, "b R"]]]:
@@ -285,6 +306,7 @@ class _Passed(NamedTuple):
     """What of the lists was gone through.
 
     Attributes:
+      place: how many places, [].
       inside: the weights of the cases before the group, [b, R].
       sums: their weighted targets, K times [b, R].
       at_edge: the weights of the cases of the group, [b, R].
@@ -292,6 +314,7 @@ class _Passed(NamedTuple):
       losses: of the numbers of neighbours up to those before the group, [k R].
     """
 
+    place: Int[Array, ""]
     inside: Float[Array, "b R"]
     sums: list[Float[Array, "b R"]]
     at_edge: Float[Array, "b R"]
