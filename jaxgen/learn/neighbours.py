@@ -39,6 +39,9 @@ _PLACES = 6
 _SHORT = 96
 """Of lists up to this length it takes less time to find how much all cases count, and not only those that do."""
 
+_WORST = 16
+"""Cases for which all others are looked at, where units of rows differ and lists may be too short."""
+
 _LISTED_AT_A_TIME = 1 << 22
 """Distances from which lists for all rows are made at a time, in an operation that runs on all cores."""
 
@@ -93,6 +96,11 @@ class Neighbours(Learner):
     freedom: ClassVar[Freedom] = Freedom(x_shift=True, y_shift=True)
     """Not the units: all inputs share one distance, and `diagnose` tells an error in the squared unit of y."""
     counts_left_out: ClassVar[bool] = False
+    shares_rows: ClassVar[bool] = True
+    """The nearest cases of each case are looked for once for all rows; where k is chosen of all numbers, all cases are
+    sorted once by their distance from each.
+    """
+    shares_rows_in_units: ClassVar[bool] = True
 
     @property
     def precise(self) -> bool:
@@ -116,8 +124,10 @@ class Neighbours(Learner):
         return NeighboursFit(x, y, w, number[0], error[0])
 
     def _sorts_all(self, n: int) -> bool:
-        """Whether all of n cases are sorted by their distance from each, and not only the nearest looked for."""
-        return self.k is None and (self.at_most is None or self._listed >= n)
+        """Whether all of n cases are sorted by their distance from each: looking for the nearest takes longer where these
+        are a quarter of them.
+        """
+        return self.k is None and (self.at_most is None or 4 * self._listed >= n)
 
     def _ranked(self, x: Float[Array, "n D"], unit: Float[Array, ""], w: Float[Array, " n"] | None = None) -> Ranked:
         """Of each case all in their order, or as many of the nearest as are looked for, among those with weight."""
@@ -125,12 +135,6 @@ class Neighbours(Learner):
             return Ranked.of(x, unit)
         far, case, _ = _nearest(x, unit, self._listed, w)
         return Ranked(case, first_alike(far))
-
-    shares_rows: ClassVar[bool] = True
-    """The nearest cases of each case are looked for once for all rows; where k is chosen of all numbers, all cases are
-    sorted once by their distance from each.
-    """
-    shares_rows_in_units: ClassVar[bool] = True
 
     @property
     def worth_sharing(self) -> tuple[int, float]:
@@ -162,7 +166,7 @@ class Neighbours(Learner):
         Of every case a few more than k of the nearest are listed once. A row is not to be trusted if some list is too
         short for it: it has less than k cases of the row, or the distance of the k-th is that of the last in the list.
         Nor is it if its own cases are so much smaller than those that it leaves out that distances vanish. Where k is
-        chosen lists are of all cases.
+        chosen of all numbers, lists are of all cases.
         """
         rows, unit, weights = len(w), unit_of(x), w.T
         ranked = self._ranked(x, unit)
@@ -198,9 +202,9 @@ class Neighbours(Learner):
         any row: a case that is not listed is further away than the last one of the list in all of them. A row is to be
         trusted if its k-th neighbours are nearer than that. The unit of an input in which the training cases of a row
         are all alike does not matter to it, since such an input makes all of them further away by the same. Where k is
-        chosen or large, every row has lists of its own.
+        chosen, every row has lists of its own.
         """
-        if self.k is None or self.k > _FEW:
+        if self.k is None:
             return self._in_units_row_by_row(keys, x, y, w, units)
         k, n, rows, scales = int(self.k), len(x), len(w), units.x_scale
         used = (w > 0).T[..., None]
@@ -221,19 +225,22 @@ class Neighbours(Learner):
             squares = jnp.square((x[case] - cases[:, None]) / unit)
             apart = jnp.einsum("bmd,rd->bmr", squares, factors, precision="highest")
             apart = jnp.where(weight > 0, apart, jnp.inf)
-            edge = _one_by_one(apart, weight, k, axis=1)
-            counted = _counted(apart, weight, edge, jnp.asarray(k, x.dtype), axis=1)
+            number, few = jnp.asarray(k, x.dtype), k <= _FEW
+            edge = _one_by_one(apart, weight, k, axis=1) if few else _kth_smallest(apart, weight, number, axis=1)
+            counted = _counted(apart, weight, edge, number, axis=1)
             sums = jnp.einsum("bmr,bmk->bkr", counted, y[case], precision="highest")
             return sums / k, jnp.where(jnp.sum(weight, axis=1) >= k, edge, jnp.inf)
 
-        _, case, beyond = _nearest(x, unit, self._listed)
+        # Longer lists than where rows share their units: with those of breast cancer and k from 9 to 20, some rows had
+        # too short ones else, and took as long as all others.
+        _, case, beyond = _nearest(x, unit, self._listed + k // 2)
         length = case.shape[1]
         predictions, edges = in_blocks(means, (x, case), AT_A_TIME // (length * rows))
         last = jnp.minimum(rounded * beyond[:, None], jnp.finfo(x.dtype).max)
         if length < n:
-            # The cases whose lists are most likely too short, as many as a list has: all cases are looked at for them.
-            worst = lax.top_k(jnp.max(edges / last, axis=1), length)[1]
-            every = jnp.broadcast_to(jnp.arange(n)[None], (length, n))
+            # The cases whose lists are most likely too short: all cases are looked at for them.
+            worst = lax.top_k(jnp.max(edges / last, axis=1), min(n, _WORST))[1]
+            every = jnp.broadcast_to(jnp.arange(n)[None], (len(worst), n))
             again, edges_again = in_blocks(means, (x[worst], every), AT_A_TIME // (n * rows))
             predictions, edges = predictions.at[worst].set(again), edges.at[worst].set(edges_again)
             last = last.at[worst].set(jnp.finfo(x.dtype).max)
@@ -480,8 +487,10 @@ def _means_of_listed(
     return sums / k[None, None], end.done | ((length == len(w)) & (end.inside + end.at_edge >= k[None]))
 
 
-def _kth_smallest(values: Float[Array, "n m"], w: Float[Array, "n 1"], k: Float[Array, ""]) -> Float[Array, " m"]:
-    """The k-th smallest of the numbers from 0 in each column, each repeated by its weight.
+def _kth_smallest(
+    values: Float[Array, "*S"], w: Float[Array, "*W"], k: Float[Array, ""], axis: int = 0
+) -> Float[Array, "*E"]:
+    """The k-th smallest of the numbers from 0 along an axis, each repeated by its weight.
 
     It is found bit by bit, the highest first: numbers of floating point from 0 are in the order of their bits read as
     whole numbers, and a bit is set unless k of the numbers lie below what that makes. So 31 passes over the numbers
@@ -493,17 +502,15 @@ def _kth_smallest(values: Float[Array, "n m"], w: Float[Array, "n 1"], k: Float[
 
     def next_bit(place, prefix):
         longer = prefix | (jnp.ones((), whole) << (bits - 2 - place).astype(whole))
-        return jnp.where(jnp.sum(jnp.where(pattern < longer[None], w, 0), axis=0) < k, longer, prefix)
+        below = jnp.where(pattern < jnp.expand_dims(longer, axis), w, 0)
+        return jnp.where(jnp.sum(below, axis=axis) < k, longer, prefix)
 
-    return lax.bitcast_convert_type(
-        lax.fori_loop(0, bits - 1, next_bit, jnp.zeros(values.shape[1], whole)), values.dtype
-    )
+    nothing = jnp.zeros(values.shape[:axis] + values.shape[axis + 1 :], whole)
+    return lax.bitcast_convert_type(lax.fori_loop(0, bits - 1, next_bit, nothing), values.dtype)
 
 
 def _one_by_one(values: Float[Array, "*S"], w: Float[Array, "*W"], k: int, axis: int = 0) -> Float[Array, "*E"]:
-    """The same for a small k and along any axis, in k passes: each goes to the next larger number, until k are
-    reached.
-    """
+    """The same for a small k, in k passes: each goes to the next larger number, until k are reached."""
 
     def next_larger(_, edge):
         below = jnp.expand_dims(edge, axis)
