@@ -124,8 +124,8 @@ class Neighbours(Learner):
         return NeighboursFit(x, y, w, number[0], error[0])
 
     def _sorts_all(self, n: int) -> bool:
-        """Whether all of n cases are sorted by their distance from each: looking for the nearest takes longer where these
-        are a quarter of them.
+        """Whether all of n cases are sorted by their distance from each: to look for the nearest takes longer where
+        these are a quarter of them.
         """
         return self.k is None and (self.at_most is None or 4 * self._listed >= n)
 
