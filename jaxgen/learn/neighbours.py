@@ -19,6 +19,9 @@ _FEW = 12
 distances.
 """
 
+_MOST_LISTED = 256
+"""Up to so many neighbours, rows share lists, of up to a thousand cases for each: a gigabyte for 100,000 cases."""
+
 _MUCH_SMALLER = 2.0**16
 """Where all cases of a row are smaller than another by this factor, their distances need a unit of their own."""
 
@@ -96,11 +99,6 @@ class Neighbours(Learner):
     freedom: ClassVar[Freedom] = Freedom(x_shift=True, y_shift=True)
     """Not the units: all inputs share one distance, and `diagnose` tells an error in the squared unit of y."""
     counts_left_out: ClassVar[bool] = False
-    shares_rows: ClassVar[bool] = True
-    """The nearest cases of each case are looked for once for all rows; where k is chosen of all numbers, all cases are
-    sorted once by their distance from each.
-    """
-    shares_rows_in_units: ClassVar[bool] = True
 
     @property
     def precise(self) -> bool:
@@ -135,6 +133,18 @@ class Neighbours(Learner):
             return Ranked.of(x, unit)
         far, case, _ = _nearest(x, unit, self._listed, w)
         return Ranked(case, first_alike(far))
+
+    @property
+    def shares_rows(self) -> bool:
+        """The nearest cases of each case are looked for once for all rows, unless they are so many that lists of them
+        would take much memory; where k is chosen of all numbers, all cases are sorted once by their distance from each.
+        """
+        return self.k is None or self.k <= _MOST_LISTED
+
+    @property
+    def shares_rows_in_units(self) -> bool:
+        """As `shares_rows`."""
+        return self.shares_rows
 
     @property
     def worth_sharing(self) -> tuple[int, float]:
