@@ -346,26 +346,30 @@ def _means_of_nearest(
 ) -> Float[Array, "m K"]:
     """Mean targets of the k nearest training cases of each case; `few` is k where it is known to be small.
 
-    The k-th distance is equal to one of the very numbers among which it was found. XLA may compute distances again
-    where they are used, with other roundings; what a branch is given it computes once. So how much the cases count is
-    found in a branch, which is taken wherever there are cases.
+    XLA may compute distances again where they are used, with other roundings. So cases count as far away as the k-th if
+    their sums of squares differ from its by no more than roundings can.
     """
     far = squared_distances(params.x, params.w, cases, unit)
     w, k = params.w[:, None], params.k.astype(far.dtype)
     edge = _kth_smallest(far, w, k) if few is None else _one_by_one(far, w, few)
-    some = in_any_row(jnp.any(w > 0))
-    counted = lax.cond(some, lambda: _counted(far, w, edge, k), lambda: jnp.full_like(far, jnp.nan))
-    return jnp.matmul(counted.T, params.y, precision="highest") / k
+    rounding = 2 * (cases.shape[1] + 2) * float(jnp.finfo(far.dtype).eps)
+    return jnp.matmul(_counted(far, w, edge, k, rounding=rounding).T, params.y, precision="highest") / k
 
 
 def _counted(
-    far: Float[Array, "*S"], w: Float[Array, "*W"], edge: Float[Array, "*E"], k: Float[Array, ""], axis: int = 0
+    far: Float[Array, "*S"],
+    w: Float[Array, "*W"],
+    edge: Float[Array, "*E"],
+    k: Float[Array, ""],
+    axis: int = 0,
+    rounding: float = 0.0,
 ) -> Float[Array, "*S"]:
-    """How often each case counts among the k nearest, along an axis of the distances: those as far away as the k-th
-    have equal shares in the places that nearer ones leave.
+    """How often each case counts among the k nearest, along an axis of the distances: those as far away as the k-th,
+    but for a relative rounding, have equal shares in the places that nearer ones leave.
     """
     edge = jnp.expand_dims(edge, axis)
-    inside, at_edge = jnp.where(far < edge, w, 0), jnp.where(far == edge, w, 0)
+    nearer = far < edge * (1 - rounding)
+    inside, at_edge = jnp.where(nearer, w, 0), jnp.where(~nearer & (far <= edge * (1 + rounding)), w, 0)
     left = k - jnp.sum(inside, axis=axis, keepdims=True)
     return inside + at_edge * (left / jnp.sum(at_edge, axis=axis, keepdims=True))
 
