@@ -241,8 +241,8 @@ class Neighbours(Learner):
             sums = jnp.einsum("bmr,bmk->bkr", counted, y[case], precision="highest")
             return sums / k, jnp.where(jnp.sum(weight, axis=1) >= k, edge, jnp.inf)
 
-        # Longer lists than where rows share their units: with those of breast cancer and k from 9 to 20, some rows had
-        # too short ones else, and took as long as all others.
+        # Longer lists than where rows share their units: with lists as short as there, some rows of breast cancer were
+        # not to be trusted for k from 9 to 20, and training them again took as long as all others.
         _, case, beyond = _nearest(x, unit, self._listed + k // 2)
         length = case.shape[1]
         predictions, edges = in_blocks(means, (x, case), AT_A_TIME // (length * rows))
