@@ -94,6 +94,16 @@ def test_a_tie_at_the_edge_is_shared():
     np.testing.assert_allclose(got, [[(2 + 6) / 2]], rtol=1e-6)
 
 
+@pytest.mark.parametrize("towards", [0.0, np.inf])
+def test_the_last_neighbour_is_found_if_its_distance_comes_with_another_rounding(towards):
+    """XLA may compute the distances again, by an ulp smaller or larger than that which was the k-th."""
+    far = jnp.asarray([[1.0], [2.0], [3.0], [3.0], [4.0]], jnp.float32)
+    again = jnp.asarray(np.nextafter(np.asarray(far), np.float32(towards)))
+    edge, k = jnp.asarray([3.0], jnp.float32), jnp.float32(3)
+    counted = neighbours._counted(again, jnp.ones((5, 1), jnp.float32), edge, k, rounding=6 * 2.0**-23)
+    np.testing.assert_array_equal(counted[:, 0], [1, 1, 0.5, 0.5, 0])
+
+
 def test_a_constant_in_the_target_is_a_constant_in_the_prediction(dtype):
     """Sums of 45 targets of 1000 have 45,000 units in the last place, of predictions that differ by about 1."""
     wanted, want = trained(learn.Neighbours(), dtype)
