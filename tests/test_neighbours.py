@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from jaxgen import Data, assess, learn, resample
 from jaxgen.learn import neighbours
+from jaxgen.learn.nearest import nearest
 from jaxgen.learn.ranked import Ranked, in_order
 
 RANDOM = np.random.default_rng(0)
@@ -236,9 +237,7 @@ def test_cases_that_are_listed_are_the_nearest(data, dtype):
     if data == "with one far away":
         x[7] = 1e9
     x, unit = x.astype(dtype), 2.0**13
-    far, case, beyond = (
-        np.asarray(a) for a in jax.jit(lambda x: neighbours._nearest(x, jnp.asarray(unit, x.dtype), 20))(x)
-    )
+    far, case, beyond = (np.asarray(a) for a in jax.jit(lambda x: nearest(x, jnp.asarray(unit, x.dtype), 20))(x))
     own = np.arange(500)[:, None]
     true = np.sum(np.square((x[:, None] - x[None]).astype(float) / unit), axis=2)
     rounding = 32 * np.finfo(dtype).eps  # of a sum of 30 squares
@@ -286,18 +285,31 @@ def test_rows_with_units_of_their_own_get_the_means_of_each(k, how):
     np.testing.assert_allclose(together, each, rtol=1e-12, atol=1e-12)  # sums of the same terms in another order
 
 
-def test_rows_whose_units_differ_too_much_are_not_trusted():
-    """A row that has no case far out in an input takes this input for the largest of all; and lists of all cases."""
+@pytest.mark.parametrize("numbers", [{"k": 5}, {"k": 30}, {"at_most": 7}], ids=str)
+def test_rows_whose_units_differ_much_get_the_means_of_each(numbers):
+    """A row that has no case far out in an input takes this input for the largest of all, and another has none but
+    those: for some of its cases the nearest of all are not those of the row. A third has hardly more cases than it
+    needs.
+    """
     random = np.random.default_rng(9)
     x, y = random.normal(size=(400, 2)), random.normal(size=(400, 1))
     x[:40, 0] *= 1e3
-    w = np.stack([np.arange(400) >= 40, np.ones(400), np.arange(400) % 10 > 0]).astype(float)
-    learner = learn.Normalised(learn.Neighbours(5), how="standard")
-    assert not listed(learner, x, y, w)[1][0]
-    some = np.s_[30:75]  # no more than a list holds
-    together, trusted, each = listed(learner, x[some], y[some], w[:, some])
+    cases = np.arange(400)
+    w = np.stack([cases >= 40, np.ones(400), cases % 10 > 0, cases < 40, cases % 12 == 0]).astype(float)
+    learner = learn.Normalised(learn.Neighbours(**numbers), how="standard")
+    together, trusted, each = listed(learner, x, y, w)
     assert trusted.all()
-    np.testing.assert_allclose(together, each, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(together, each, rtol=1e-12, atol=1e-12)  # sums of the same terms in another order
+
+
+@pytest.mark.parametrize("numbers", [{"k": 5}, {"at_most": 7}], ids=str)
+def test_rows_whose_units_differ_beyond_measure_are_not_trusted(numbers):
+    """Differences within one row are nothing in the units of another."""
+    random = np.random.default_rng(14)
+    x, y = random.normal(size=(200, 2)), random.normal(size=(200, 1))
+    x[:100] *= 1e12
+    w = np.stack([np.arange(200) < 100, np.arange(200) >= 100]).astype(float)
+    assert listed(learn.Normalised(learn.Neighbours(**numbers)), x, y, w)[1].tolist() == [True, False]
 
 
 def test_normalised_neighbours_are_those_of_scikit_learn():
@@ -438,10 +450,8 @@ def test_the_smallest_of_numbers_whose_losses_are_equal_is_taken():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 17, 100])
 @pytest.mark.parametrize("kind", ["random", "few values", "nearly equal", "nearly equal groups", "some infinite"])
-def test_distances_are_put_in_their_order(kind, n, monkeypatch):
-    """As NumPy's stable sort does, also where those that differ in the last bits are exchanged, and where that would
-    take too long.
-    """
+def test_distances_are_put_in_their_order(kind, n, dtype):
+    """As NumPy's stable sort does, in double precision of numbers that have lost the bits which a place needs."""
     random = np.random.default_rng(13)
     few, last = random.integers(0, 5, (20, n)), random.integers(0, 6, (20, n)) * 2.0**-52
     far = {
@@ -450,14 +460,18 @@ def test_distances_are_put_in_their_order(kind, n, monkeypatch):
         "nearly equal": 1 + last,
         "nearly equal groups": few * (1 + last),
         "some infinite": np.where(few == 0, np.inf, random.random((20, n))),
-    }[kind]
-    want = np.argsort(far, axis=1, kind="stable")
-    for passes in (32, 1):
-        monkeypatch.setattr("jaxgen.learn.ranked._PASSES", passes)
-        with jax.enable_x64(True):
-            found, case = jax.jit(lambda far: in_order(far))(jnp.asarray(far))
-        np.testing.assert_array_equal(case, want)
-        np.testing.assert_array_equal(found, np.take_along_axis(far, want, axis=1))
+    }[kind].astype(dtype)
+    with jax.enable_x64(True):
+        found, case = (np.asarray(a) for a in jax.jit(lambda far: in_order(far))(jnp.asarray(far)))
+    rounded = far
+    if dtype == np.float64:
+        low = np.uint64(2 ** int(np.ceil(np.log2(n))) - 1)
+        rounded = (far.view(np.uint64) & ~low).view(dtype)
+    want = np.argsort(rounded, axis=1, kind="stable")
+    np.testing.assert_array_equal(case, want)
+    np.testing.assert_array_equal(found, np.take_along_axis(rounded, want, axis=1))
+    there = np.take_along_axis(far, want, axis=1)
+    assert ((found <= there) & (found >= there * (1 - 2 * n * np.finfo(dtype).eps))).all()
 
 
 @pytest.mark.devices

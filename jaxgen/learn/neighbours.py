@@ -10,11 +10,12 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.batched import in_any_row, on_cpu
 from jaxgen.learn.distances import AT_A_TIME, in_blocks, squared_distances, unit_of
+from jaxgen.learn.nearest import LargestUnits, again_where, nearest
 from jaxgen.learn.ranked import Ranked, first_alike, in_order
 from jaxgen.types import Data, Freedom, Key, Learner, Plan, RowUnits
 from jaxgen.types.numbers import require
 
-_FEW = 12
+_FEW = 20
 """Up to this many neighbours, the next one is looked for in a pass of its own; more are found by the bits of their
 distances.
 """
@@ -24,12 +25,6 @@ _MOST_LISTED = 256
 
 _MUCH_SMALLER = 2.0**16
 """Where all cases of a row are smaller than another by this factor, their distances need a unit of their own."""
-
-_MANY_INPUTS = 24
-"""From this many inputs on, the nearest cases are looked for by a product of matrices."""
-
-_SURE = 64
-"""Distances by products are used where those at the end of a list are so many times as large as their errors can be."""
 
 _LISTS = {0.0: (4.0, 28), 0.75: (2.0, 14), 0.875: (1.5, 10)}
 """How many cases are listed for each, (a, b) for a k + b: less where rows train on at least this share of all. With
@@ -41,12 +36,6 @@ _PLACES = 6
 
 _SHORT = 96
 """Of lists up to this length it takes less time to find how much all cases count, and not only those that do."""
-
-_WORST = 16
-"""Cases for which all others are looked at, where units of rows differ and lists may be too short."""
-
-_LISTED_AT_A_TIME = 1 << 22
-"""Distances from which lists for all rows are made at a time, in an operation that runs on all cores."""
 
 
 class NeighboursFit(NamedTuple):
@@ -131,7 +120,7 @@ class Neighbours(Learner):
         """Of each case all in their order, or as many of the nearest as are looked for, among those with weight."""
         if self._sorts_all(len(x)):
             return Ranked.of(x, unit)
-        far, case, _ = _nearest(x, unit, self._listed, w)
+        far, case, _ = nearest(x, unit, self._listed, w)
         return Ranked(case, first_alike(far))
 
     @property
@@ -178,23 +167,35 @@ class Neighbours(Learner):
         Nor is it if its own cases are so much smaller than those that it leaves out that distances vanish. Where k is
         chosen of all numbers, lists are of all cases.
         """
-        rows, unit, weights = len(w), unit_of(x), w.T
-        ranked = self._ranked(x, unit)
+        return self._of_rows(x, y, w)
+
+    def _of_rows(
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"]
+    ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
+        """See `fit_rows`."""
+        unit = unit_of(x)
+        fit, trusted, predictions = self._from_lists(self._ranked(x, unit), y, w)
+        largest = jnp.max(jnp.abs(x), axis=1)
+        sizes = jax.vmap(lambda row: unit_of(jnp.where(row > 0, largest, 0)))(w)
+        return fit, trusted & (sizes * _MUCH_SMALLER >= unit), predictions
+
+    def _from_lists(
+        self, ranked: Ranked, y: Float[Array, "n K"], w: Float[Array, "R n"]
+    ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R m K"]]:
+        """Predictions of the first m cases, of which there are lists, and for which rows these are long enough."""
+        rows, weights = len(w), w.T
         if self.k is None:
             number, error, tried = ranked.best_numbers(y, w, self.at_most)
         else:
-            number, error, tried = jnp.full(rows, self.k, jnp.int32), jnp.full(rows, jnp.nan, x.dtype), True
-        k, most = number.astype(x.dtype), AT_A_TIME // (y.shape[1] * rows)
+            number, error, tried = jnp.full(rows, self.k, jnp.int32), jnp.full(rows, jnp.nan, y.dtype), True
+        k, most = number.astype(y.dtype), AT_A_TIME // (y.shape[1] * rows)
 
         def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b K R"], Bool[Array, "b R"]]:
             first, case = block
             return _means_of_listed(first, case, y, weights, k)
 
         predictions, enough = in_blocks(means, (ranked.first, ranked.case), most, "edge")
-        predictions, enough = jnp.moveaxis(predictions, 2, 0), jnp.all(enough, axis=0)
-        largest = jnp.max(jnp.abs(x), axis=1)
-        sizes = jax.vmap(lambda row: unit_of(jnp.where(row > 0, largest, 0)))(w)
-        return _without_cases(number, error), enough & tried & (sizes * _MUCH_SMALLER >= unit), predictions
+        return _without_cases(number, error), tried & jnp.all(enough, axis=0), jnp.moveaxis(predictions, 2, 0)
 
     def fit_rows_in_units(
         self,
@@ -208,62 +209,86 @@ class Neighbours(Learner):
         """`fit_rows` of cases [n, D], [n, K] and weights [R, n], where every row divides the inputs by its own scales
         [R, D], as `Normalised` does; predictions [R, n, K] are means of targets in any units.
 
-        The lists are made in the largest scale of every input, in which no case is further away than in the units of
-        any row: a case that is not listed is further away than the last one of the list in all of them. A row is to be
-        trusted if its k-th neighbours are nearer than that. The unit of an input in which the training cases of a row
-        are all alike does not matter to it, since such an input makes all of them further away by the same. Where k is
-        chosen, every row has lists of its own.
+        The lists are made in the largest scale of every input, see `LargestUnits`. A row is to be trusted if its k-th
+        neighbours are nearer than all cases that are not listed. Where k is chosen of all numbers, every row has lists
+        of its own.
         """
         if self.k is None:
-            return self._in_units_row_by_row(keys, x, y, w, units)
-        k, n, rows, scales = int(self.k), len(x), len(w), units.x_scale
-        used = (w > 0).T[..., None]
-        low = jnp.min(jnp.where(used, x[:, None], jnp.inf), axis=0)
-        alike = low == jnp.max(jnp.where(used, x[:, None], -jnp.inf), axis=0)
-        largest = jnp.max(jnp.where(alike, 0, scales), axis=0)
-        largest = jnp.where(largest > 0, largest, 1)
-        factors = jnp.where(alike, 1, jnp.square(largest[None] / scales))
-        x = x / largest[None]
-        unit, weights = unit_of(x), w.T
-        rounded = 1 - 4 * x.shape[1] * float(jnp.finfo(x.dtype).eps)
+            known = self._in_units_row_by_row if self._sorts_all(len(x)) else self._chosen_in_units
+            return known(x, y, w, units)
+        k, rows, number = int(self.k), len(w), jnp.asarray(self.k, x.dtype)
+        cases = LargestUnits.of(x, w, units.x_scale)
+        case, last = cases.lists(self._listed)
 
-        def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b K R"], Float[Array, "b R"]]:
+        def edge_of(apart: Float[Array, "*S"], weight: Float[Array, "*S"], axis: int) -> Float[Array, "*E"]:
+            """How far away the k-th is."""
+            few = k <= _FEW
+            return _one_by_one(apart, weight, k, axis) if few else _kth_smallest(apart, weight, number, axis)
+
+        def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b R K"], Float[Array, "b R"]]:
             """Of cases with lists of neighbours: mean targets, and how far away the k-th is, infinite for none."""
-            cases, case = block
-            weight = weights[case]
-            # A product of matrices without differences: all its terms are at least 0.
-            squares = jnp.square((x[case] - cases[:, None]) / unit)
-            apart = jnp.einsum("bmd,rd->bmr", squares, factors, precision="highest")
-            apart = jnp.where(weight > 0, apart, jnp.inf)
-            number, few = jnp.asarray(k, x.dtype), k <= _FEW
-            edge = _one_by_one(apart, weight, k, axis=1) if few else _kth_smallest(apart, weight, number, axis=1)
+            at, case = block
+            apart, weight = cases.apart(at, case, w, rows_last=True)
+            edge = edge_of(apart, weight, 1)
             counted = _counted(apart, weight, edge, number, axis=1)
             sums = jnp.einsum("bmr,bmk->bkr", counted, y[case], precision="highest")
-            return sums / k, jnp.where(jnp.sum(weight, axis=1) >= k, edge, jnp.inf)
+            return jnp.moveaxis(sums / k, 2, 1), jnp.where(jnp.sum(weight, axis=1) >= k, edge, jnp.inf)
 
-        # Longer lists than where rows share their units: with lists as short as there, some rows of breast cancer were
-        # not to be trusted for k from 9 to 20, and training them again took as long as all others.
-        _, case, beyond = _nearest(x, unit, self._listed + k // 2)
-        length = case.shape[1]
-        predictions, edges = in_blocks(means, (x, case), AT_A_TIME // (length * rows))
-        last = jnp.minimum(rounded * beyond[:, None], jnp.finfo(x.dtype).max)
-        if length < n:
-            # The cases whose lists are most likely too short: all cases are looked at for them.
-            worst = lax.top_k(jnp.max(edges / last, axis=1), min(n, _WORST))[1]
-            every = jnp.broadcast_to(jnp.arange(n)[None], (len(worst), n))
-            again, edges_again = in_blocks(means, (x[worst], every), AT_A_TIME // (n * rows))
-            predictions, edges = predictions.at[worst].set(again), edges.at[worst].set(edges_again)
-            last = last.at[worst].set(jnp.finfo(x.dtype).max)
+        def means_of_all(at: Int[Array, " p"], row: Int[Array, " p"]) -> Float[Array, "p K"]:
+            """Of some cases, each in one row, among all cases."""
+            apart, weight = cases.apart_from_all(at, w, row)
+            counted = _counted(apart, weight, edge_of(apart, weight, 0), number)
+            return jnp.matmul(counted.T, y, precision="highest") / k
+
+        predictions, edges = in_blocks(means, (cases.x, case), AT_A_TIME // (case.shape[1] * rows))
+        short = ~(edges < last[:, None]) & (jnp.sum(w, axis=1) >= k)[None]
+        predictions = again_where(short, predictions, means_of_all)
         fit = _without_cases(jnp.full(rows, k, jnp.int32), jnp.full(rows, jnp.nan, x.dtype))
-        return fit, jnp.all(edges < last, axis=0), jnp.moveaxis(predictions, 2, 0)
+        return fit, cases.alike_enough, jnp.moveaxis(predictions, 1, 0)
+
+    def _chosen_in_units(
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], units: RowUnits
+    ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
+        """`fit_rows_in_units` where k is chosen of numbers up to one: every row puts the shared lists in the order of
+        its own distances.
+        """
+        n, rows, at_most = len(x), len(w), int(self.at_most or 1)
+        cases = LargestUnits.of(x, w, units.x_scale)
+        case, last = cases.lists(self._listed + at_most // 2)
+        length = case.shape[1]
+        wanted = jnp.minimum(jnp.sum(w, axis=1) - 1, at_most)
+
+        def ordered(block: tuple[Array, Array, Array, Array]) -> tuple[Ranked, Bool[Array, "b R"]]:
+            """The lists of some cases for each row, [b, R, M], and which of them are too short."""
+            at, own, case, last = block
+            apart, weight = cases.apart(at, case, w, rows_last=False)
+            known = jnp.sum(jnp.where(apart < last[:, None, None], weight, 0), axis=2)
+            far, place = in_order(apart.reshape(-1, length))
+            listed = jnp.take_along_axis(jnp.repeat(case, rows, axis=0), place, axis=1)
+            ranked = Ranked.up_to(jnp.repeat(last, rows), far, listed, n)
+            return jax.tree.map(lambda a: a.reshape(apart.shape), ranked), known - jnp.minimum(own, 1) < wanted[None]
+
+        def ordered_of_all(at: Int[Array, " p"], row: Int[Array, " p"]) -> Ranked:
+            """Of some cases, each in one row, lists of the nearest of all cases."""
+            far, case = (a[:, :length] for a in in_order(cases.apart_from_all(at, w, row)[0].T))
+            return Ranked.up_to(jnp.full(len(at), jnp.inf), far, case, n)
+
+        lists, short = in_blocks(ordered, (cases.x, w.T, case, last), AT_A_TIME // (length * rows))
+        lists = again_where(short, lists, ordered_of_all)
+
+        def of_row(row: tuple[Ranked, Array, RowUnits]) -> tuple[NeighboursFit, Bool[Array, ""], Float[Array, "n K"]]:
+            """The case n that lists end with has no weight."""
+            ranked, weights, unit = row
+            targets = jnp.pad((y - unit.y_centre[None]) / unit.y_scale[None], ((0, 1), (0, 0)))
+            found = self._from_lists(ranked, targets, jnp.pad(weights[None], ((0, 0), (0, 1))))
+            return _of_only_row(found, unit)
+
+        each = jax.tree.map(lambda a: jnp.moveaxis(a, 1, 0), lists), w, units
+        fit, enough, predictions = lax.map(of_row, each) if on_cpu() else jax.vmap(of_row)(each)
+        return fit, enough & cases.alike_enough, predictions
 
     def _in_units_row_by_row(
-        self,
-        keys: Shaped[Array, " R"],
-        x: Float[Array, "n D"],
-        y: Float[Array, "n K"],
-        w: Float[Array, "R n"],
-        units: RowUnits,
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], units: RowUnits
     ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
         """`fit_rows_in_units` with lists of each row; on a CPU row by row, so that they stay in the cache."""
 
@@ -271,9 +296,7 @@ class Neighbours(Learner):
             weights, unit = row
             inputs = (x - unit.x_centre[None]) / unit.x_scale[None]
             targets = (y - unit.y_centre[None]) / unit.y_scale[None]
-            found = self.fit_rows(keys[:1], inputs, targets, weights[None], None)
-            fit, trusted, predictions = jax.tree.map(lambda a: a[0], found)
-            return fit, trusted, predictions * unit.y_scale[None] + unit.y_centre[None]
+            return _of_only_row(self._of_rows(inputs, targets, weights[None]), unit)
 
         return lax.map(of_row, (w, units)) if on_cpu() else jax.vmap(of_row)((w, units))
 
@@ -333,6 +356,14 @@ def _length(k: int, trained: float) -> int:
     return int(each * k) + more
 
 
+def _of_only_row(
+    found: tuple[NeighboursFit, Bool[Array, " 1"], Float[Array, "1 n K"]], unit: RowUnits
+) -> tuple[NeighboursFit, Bool[Array, ""], Float[Array, "n K"]]:
+    """What was found for one row, its predictions in the units that targets have without its own."""
+    fit, trusted, predictions = jax.tree.map(lambda a: a[0], found)
+    return fit, trusted, predictions * unit.y_scale[None] + unit.y_centre[None]
+
+
 def _without_cases(number: Int[Array, " R"], error: Float[Array, " R"]) -> NeighboursFit:
     """Parameters of rows whose predictions are known already: how many neighbours are asked, the leave-one-out loss,
     and no cases.
@@ -372,70 +403,6 @@ def _counted(
     inside, at_edge = jnp.where(nearer, w, 0), jnp.where(~nearer & (far <= edge * (1 + rounding)), w, 0)
     left = k - jnp.sum(inside, axis=axis, keepdims=True)
     return inside + at_edge * (left / jnp.sum(at_edge, axis=axis, keepdims=True))
-
-
-def _nearest(
-    x: Float[Array, "n D"], unit: Float[Array, ""], length: int, w: Float[Array, " n"] | None = None
-) -> tuple[Float[Array, "n M"], Int[Array, "n M"], Float[Array, " n"]]:
-    """Of each case the nearest of all, or of those with weight: how far away they are, the nearest first, and which
-    they are; and a distance that no case that is not listed comes below, [n], infinite where all are listed. Distances
-    are squared, in a unit; those of cases without weight are infinite.
-
-    Of many inputs the nearest are found by |a|^2 + |b|^2 - 2 ab, since all ab are one product of matrices. Errors of
-    these are within what rounding of numbers as large as |a|^2 + |b|^2 can bring, and distances of those listed are
-    taken anew.
-    """
-    n, inputs = x.shape
-    length, most = min(n, length), _LISTED_AT_A_TIME // n
-    w = jnp.ones_like(x[:, 0]) if w is None else w
-
-    def nearest(block: Float[Array, "b D"]) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
-        far = squared_distances(x, w, block, unit).T
-        least, case, beyond = _least(far, length)
-        if far.dtype == least.dtype:
-            return least, case, beyond
-        again, place = in_order(jnp.take_along_axis(far, case, axis=1))
-        return again, jnp.take_along_axis(case, place, axis=1), beyond
-
-    if inputs < _MANY_INPUTS or length == n:
-        return in_blocks(nearest, x, most)
-    centred = x / unit
-    centred = centred - jnp.mean(centred, axis=0)[None]
-    squares = jnp.sum(jnp.square(centred), axis=1)
-    errors = 4 * (inputs + 8) * float(jnp.finfo(x.dtype).eps) * (squares + jnp.max(squares))
-
-    def nearest_by_products(
-        block: tuple[Array, Array, Array, Array],
-    ) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
-        cases, from_mean, square, error = block
-        products = jnp.matmul(from_mean, centred.T, precision="highest")
-        far = jnp.where(w[None] > 0, square[:, None] + squares[None] - 2 * products, jnp.inf)
-        _, case, beyond = _least(far, length)
-        apart = jnp.sum(jnp.square((x[case] - cases[:, None]) / unit), axis=2)
-        again, place = in_order(jnp.where(w[case] > 0, apart, jnp.inf))
-        return again, jnp.take_along_axis(case, place, axis=1), beyond - error
-
-    found = in_blocks(nearest_by_products, (x, centred, squares, errors), most)
-    sure = jnp.all(found[2] >= _SURE * errors)
-    far, case, beyond = lax.cond(in_any_row(~sure), lambda: in_blocks(nearest, x, most), lambda: found)
-    return jnp.minimum(far, beyond[:, None]), case, beyond
-
-
-def _least(far: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
-    """The least of each row of numbers, in their order and in single precision, which they are, and a number [b] that
-    none of the others comes below, infinite where there are no others.
-
-    Numbers are compared in single precision, in which XLA looks for the least and does not sort all of them. The last
-    is found as the least of what it gives: a slice of that would make XLA sort all.
-    """
-    near, case = lax.top_k(-far.astype(jnp.float32), length)
-    last = -jnp.min(near, axis=1).astype(far.dtype)
-    if length == far.shape[1]:
-        last = jnp.full_like(last, jnp.inf)
-    elif far.dtype != near.dtype:
-        single = jnp.finfo(near.dtype)
-        last = jnp.where(last > float(single.tiny), last * (1 - float(single.eps)), jnp.minimum(last, 0))
-    return -near, case, last
 
 
 def _means_of_listed(

@@ -10,9 +10,6 @@ from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.distances import AT_A_TIME, in_blocks, squared_distances
 from jaxgen.learn.scale import binary_unit
 
-_PASSES = 32
-"""So many exchanges of neighbours take as long as another way to sort."""
-
 _LOSSES_AT_A_TIME = 1 << 14
 """Cases times rows whose leave-one-out losses with one more neighbour are found at a time."""
 
@@ -39,6 +36,15 @@ class Ranked(NamedTuple):
             return Ranked(case, first_alike(far))
 
         return in_blocks(ranked, x, AT_A_TIME // len(x))
+
+    @classmethod
+    def up_to(cls, end: Float[Array, " b"], far: Float[Array, "b M"], case: Int[Array, "b M"], nobody: int) -> "Ranked":
+        """Of lists of distances in their order, and which cases they are of, those places that come before a distance
+        that other cases may have, [b]; all others hold a case that is `nobody`.
+        """
+        before = far < end[:, None]
+        place = lax.broadcasted_iota(jnp.int32, far.shape, 1)
+        return cls(jnp.where(before, case, nobody), jnp.where(before, first_alike(far), place))
 
     def best_numbers(
         self, y: Float[Array, "n K"], w: Float[Array, "R n"], at_most: int | None = None
@@ -97,60 +103,25 @@ class Ranked(NamedTuple):
             return losses[None], enough[None]
 
         own, at_a_time = jnp.arange(len(self.case), dtype=jnp.int32), _LOSSES_AT_A_TIME // w.shape[1]
-        losses, enough = in_blocks(of_block, (self, y, w, own), at_a_time)
+        losses, enough = in_blocks(of_block, (self, y[: len(own)], w[: len(own)], own), at_a_time)
         return jnp.sum(losses, axis=0).reshape(numbers, -1), jnp.all(enough, axis=0)
 
 
 def in_order(far: Float[Array, "b n"]) -> tuple[Float[Array, "b n"], Int[Array, "b n"]]:
     """Distances [b, n] in their order, the nearest first, and which they were, [b, n]; equal ones stay in the order
-    that they have.
+    that they have. In double precision they are rounded down by less than 2 n in their last bit, so that those that are
+    equal but for roundings are equal.
 
     XLA sorts whole numbers on a CPU in a sixth of the time of pairs. So the last bits of distances in double precision,
-    whose bits are in the order of the numbers, make room for their places. What this leaves in the wrong order are
-    neighbours that are nearly equal, which change places until all are right.
+    whose bits are in the order of the numbers, make room for their places.
     """
     place = lax.broadcasted_iota(jnp.int32, far.shape, 1)
-
-    def in_pairs() -> tuple[Float[Array, "b n"], Int[Array, "b n"]]:
+    if far.dtype != jnp.float64:
         ordered, case = lax.sort((far, place), dimension=1, num_keys=1)
         return ordered, case
-
-    if far.dtype != jnp.float64:
-        return in_pairs()
     low = jnp.uint64((1 << (far.shape[1] - 1).bit_length()) - 1)
     packed = lax.sort((lax.bitcast_convert_type(far, jnp.uint64) & ~low) | place.astype(jnp.uint64), dimension=1)
-    case = (packed & low).astype(jnp.int32)
-    begin = _Order(jnp.int32(0), jnp.take_along_axis(far, case, axis=1), case)
-    nearly = lax.while_loop(lambda order: (order.passes < _PASSES) & order.wrong, _with_neighbours_swapped, begin)
-    return lax.cond(in_any_row(nearly.wrong), in_pairs, lambda: (nearly.far, nearly.case))
-
-
-class _Order(NamedTuple):
-    """How often neighbours changed places [], distances in nearly their order, and which they were, [b, n]."""
-
-    passes: Int[Array, ""]
-    far: Float[Array, "b n"]
-    case: Int[Array, "b n"]
-
-    @property
-    def wrong(self) -> Bool[Array, ""]:
-        """Whether some distance is less than the one before."""
-        return jnp.any(self.far[:, 1:] < self.far[:, :-1])
-
-
-def _with_neighbours_swapped(order: _Order) -> _Order:
-    """Every other pair of neighbours in the right order: those that begin at even places, or at odd ones."""
-    passes, far, case = order
-    inner = jnp.arange(far.shape[1], dtype=jnp.int32)
-    begins = (inner + passes) % 2 == 0
-    after, before = jnp.roll(far, -1, axis=1), jnp.roll(far, 1, axis=1)
-    down = (begins & (inner < far.shape[1] - 1))[None] & (after < far)
-    up = (~begins & (inner > 0))[None] & (before > far)
-
-    def swapped(own: Array) -> Array:
-        return jnp.where(down, jnp.roll(own, -1, axis=1), jnp.where(up, jnp.roll(own, 1, axis=1), own))
-
-    return _Order(passes + 1, swapped(far), swapped(case))
+    return lax.bitcast_convert_type(packed & ~low, far.dtype), (packed & low).astype(jnp.int32)
 
 
 class _Best(NamedTuple):

@@ -1,0 +1,208 @@
+"""Lists of the nearest cases of each case, which rows of unlike training cases and units share."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
+
+from jaxgen.learn.batched import in_any_row
+from jaxgen.learn.distances import AT_A_TIME, in_blocks, squared_distances, unit_of
+from jaxgen.learn.ranked import in_order
+
+_MANY_INPUTS = 24
+"""From this many inputs on, the nearest cases are looked for by a product of matrices."""
+
+_SURE = 64
+"""Distances by products are used where those at the end of a list are so many times as large as their errors can be."""
+
+_LISTED_AT_A_TIME = 1 << 22
+"""Distances from which lists for all rows are made at a time, in an operation that runs on all cores."""
+
+_MUCH_LARGER = 2.0**64
+"""Up to this factor between the squared scales of rows, differences are far from the smallest numbers."""
+
+_FEWEST_AGAIN = 16
+"""The fewest cases that are looked at again at a time."""
+
+
+def nearest(
+    x: Float[Array, "n D"],
+    unit: Float[Array, ""],
+    length: int,
+    w: Float[Array, " n"] | None = None,
+    *,
+    ordered: bool = True,
+) -> tuple[Float[Array, "n M"], Int[Array, "n M"], Float[Array, " n"]]:
+    """Of each case the nearest of all, or of those with weight: how far away they are, the nearest first, and which
+    they are; and a distance that no case that is not listed comes below, [n], infinite where all are listed. Distances
+    are squared, in a unit; those of cases without weight are infinite. Distances and their order are right up to errors
+    of products and of single precision if nobody needs them `ordered`.
+
+    Of many inputs the nearest are found by |a|^2 + |b|^2 - 2 ab, since all ab are one product of matrices. Errors of
+    these are within what rounding of numbers as large as |a|^2 + |b|^2 can bring, and distances of those listed are
+    taken anew.
+    """
+    n, inputs = x.shape
+    length, most = min(n, length), _LISTED_AT_A_TIME // n
+    w = jnp.ones_like(x[:, 0]) if w is None else w
+
+    def of_block(block: Float[Array, "b D"]) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
+        far = squared_distances(x, w, block, unit).T
+        least, case, beyond = _least(far, length)
+        if far.dtype == least.dtype or not ordered:
+            return least, case, beyond
+        again, place = in_order(jnp.take_along_axis(far, case, axis=1))
+        return again, jnp.take_along_axis(case, place, axis=1), beyond
+
+    if inputs < _MANY_INPUTS or length == n:
+        return in_blocks(of_block, x, most)
+    centred = x / unit
+    centred = centred - jnp.mean(centred, axis=0)[None]
+    squares = jnp.sum(jnp.square(centred), axis=1)
+    errors = 4 * (inputs + 8) * float(jnp.finfo(x.dtype).eps) * (squares + jnp.max(squares))
+
+    def of_block_by_products(
+        block: tuple[Array, Array, Array, Array],
+    ) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
+        cases, from_mean, square, error = block
+        products = jnp.matmul(from_mean, centred.T, precision="highest")
+        far = jnp.where(w[None] > 0, square[:, None] + squares[None] - 2 * products, jnp.inf)
+        least, case, beyond = _least(far, length)
+        if not ordered:
+            return least, case, beyond - error
+        apart = jnp.sum(jnp.square((x[case] - cases[:, None]) / unit), axis=2)
+        again, place = in_order(jnp.where(w[case] > 0, apart, jnp.inf))
+        return again, jnp.take_along_axis(case, place, axis=1), beyond - error
+
+    found = in_blocks(of_block_by_products, (x, centred, squares, errors), most)
+    sure = jnp.all(found[2] >= _SURE * errors)
+    far, case, beyond = lax.cond(in_any_row(~sure), lambda: in_blocks(of_block, x, most), lambda: found)
+    return jnp.minimum(far, beyond[:, None]), case, beyond
+
+
+def _least(far: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
+    """The least of each row of numbers, in their order and in single precision, which they are, and a number [b] that
+    none of the others comes below, infinite where there are no others.
+
+    Numbers are compared in single precision, in which XLA looks for the least and does not sort all of them. The last
+    is found as the least of what it gives: a slice of that would make XLA sort all.
+    """
+    near, case = lax.top_k(-far.astype(jnp.float32), length)
+    last = -jnp.min(near, axis=1).astype(far.dtype)
+    if length == far.shape[1]:
+        last = jnp.full_like(last, jnp.inf)
+    elif far.dtype != near.dtype:
+        single = jnp.finfo(near.dtype)
+        last = jnp.where(last > float(single.tiny), last * (1 - float(single.eps)), jnp.minimum(last, 0))
+    return -near, case, last
+
+
+class LargestUnits(NamedTuple):
+    """Cases in the largest scale that any of R rows has for an input. In these units no case is further away from
+    another than in the units of any row, so a case that is not in a list that is made in them is further away than the
+    last one of the list in all of them.
+
+    The unit of an input in which the training cases of a row are all alike does not matter to it, since such an input
+    makes all of them further away by the same.
+
+    Attributes:
+      x: the cases [n, D].
+      unit: in which their distances are squared, [].
+      factors: by which a row multiplies the squared differences of each input, at least 1, [R, D].
+    """
+
+    x: Float[Array, "n D"]
+    unit: Float[Array, ""]
+    factors: Float[Array, "R D"]
+
+    @classmethod
+    def of(cls, x: Float[Array, "n D"], w: Float[Array, "R n"], scales: Float[Array, "R D"]) -> "LargestUnits":
+        """Of cases [n, D] and rows with weights [R, n] that divide inputs by scales [R, D]."""
+        alike = _alike(x, w)
+        largest = jnp.max(jnp.where(alike, 0, scales), axis=0)
+        largest = jnp.where(largest > 0, largest, 1)
+        cases = x / largest[None]
+        return cls(cases, unit_of(cases), jnp.where(alike, 1, jnp.square(largest[None] / scales)))
+
+    def lists(self, length: int) -> tuple[Int[Array, "n M"], Float[Array, " n"]]:
+        """The nearest cases of each, and a distance that no other case comes below in the units of any row; finite."""
+        _, case, beyond = nearest(self.x, self.unit, length, ordered=False)
+        number = jnp.finfo(beyond.dtype)
+        rounding = (4 * self.x.shape[1] + 2 * case.shape[1]) * float(number.eps)
+        return case, jnp.minimum((1 - rounding) * beyond, number.max)
+
+    def apart(
+        self, at: Float[Array, "b D"], case: Int[Array, "b M"], w: Float[Array, "R n"], *, rows_last: bool
+    ) -> tuple[Float[Array, "b *MR"], Float[Array, "b *MR"]]:
+        """How far away the cases in lists of other cases are in the units of every row, infinite for those that it does
+        not train on, and their weights: [b, M, R], or [b, R, M].
+        """
+        # A product of matrices without differences: all its terms are at least 0.
+        squares = jnp.square((self.x[case] - at[:, None]) / self.unit)
+        far = jnp.einsum("bmd,rd->bmr" if rows_last else "bmd,rd->brm", squares, self.factors, precision="highest")
+        weight = w.T[case] if rows_last else jnp.moveaxis(w.T[case], 2, 1)
+        return jnp.where(weight > 0, far, jnp.inf), weight
+
+    def apart_from_all(
+        self, at: Int[Array, " p"], w: Float[Array, "R n"], row: Int[Array, " p"]
+    ) -> tuple[Float[Array, "n p"], Float[Array, "n p"]]:
+        """How far away all cases are from some, each in the units of one row, infinite for those that the row does not
+        train on, and their weights in it.
+        """
+        ours, theirs, factors = (self.x / self.unit).T, (self.x[at] / self.unit).T, self.factors[row].T
+
+        def add(d: Int[Array, ""], far: Float[Array, "n p"]) -> Float[Array, "n p"]:
+            return far + factors[d][None] * jnp.square(ours[d][:, None] - theirs[d][None])
+
+        far = lax.fori_loop(0, len(ours), add, jnp.zeros((len(self.x), len(at)), self.x.dtype))
+        weight = w[row].T
+        return jnp.where(weight > 0, far, jnp.inf), weight
+
+    @property
+    def alike_enough(self) -> Bool[Array, " R"]:
+        """Rows whose squared differences in these units do not come near the smallest numbers."""
+        return jnp.all(self.factors <= _MUCH_LARGER, axis=1)
+
+
+def _alike(x: Float[Array, "n D"], w: Float[Array, "R n"]) -> Bool[Array, "R D"]:
+    """Inputs in which the cases [n, D] with weight in a row of weights [R, n] have all one value."""
+
+    def next_case(i: Int[Array, ""], ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        used = (w[:, i] > 0)[:, None]
+        least, most = (jnp.where(used, x[i][None], end) for end in ends)
+        return jnp.minimum(ends[0], least), jnp.maximum(ends[1], most)
+
+    begin = jnp.full((len(w), x.shape[1]), jnp.inf, x.dtype)
+    low, high = lax.fori_loop(0, len(x), next_case, (begin, -begin))
+    return low == high
+
+
+def again_where(
+    short: Bool[Array, "n R"],
+    found: PyTree[Shaped[Array, "n R *S"]],
+    of_all: Callable[[Int[Array, " p"], Int[Array, " p"]], PyTree[Shaped[Array, "p *S"]]],
+) -> PyTree[Shaped[Array, "n R *S"]]:
+    """What was found for each case in each row, arrays [n, R, ...]; where lists are too short, in place of it what a
+    function that looks at all cases gives for some cases [p], each in one row [p], arrays [p, ...].
+    """
+    (n, rows), total = short.shape, short.size
+    size = min(total, max(_FEWEST_AGAIN, AT_A_TIME // n))
+
+    def again() -> PyTree[Shaped[Array, "n R *S"]]:
+        which = jnp.nonzero(short.reshape(-1), size=total + size, fill_value=total)[0].astype(jnp.int32)
+
+        def some(state: tuple[Array, Any]) -> tuple[Array, Any]:
+            start, pairs = state
+            pair = lax.dynamic_slice_in_dim(which, start, size)
+            new = of_all(jnp.minimum(pair // rows, n - 1), pair % rows)
+            return start + size, jax.tree.map(lambda a, b: a.at[pair].set(b, mode="drop"), pairs, new)
+
+        count = jnp.sum(short, dtype=jnp.int32)
+        begin = jnp.int32(0), jax.tree.map(lambda a: a.reshape(total, *a.shape[2:]), found)
+        pairs = lax.while_loop(lambda state: state[0] < count, some, begin)[1]
+        return jax.tree.map(lambda a, b: a.reshape(b.shape), pairs, found)
+
+    return lax.cond(in_any_row(jnp.any(short)), again, lambda: found)
