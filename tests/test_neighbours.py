@@ -187,21 +187,25 @@ def listed(learner, x, y, w):
 
 
 @pytest.mark.parametrize("share", [0.5, 0.8, 0.95])
-@pytest.mark.parametrize("data", ["few inputs", "many inputs", "ties"])
+@pytest.mark.parametrize("data", ["few inputs", "many inputs", "ties", "many inputs with ties", "alike"])
 @pytest.mark.parametrize("k", [1, 5, 12, 30])
 def test_rows_that_share_their_cases_get_the_means_of_each(k, data, share):
-    """Masks, counts, and a grid on which many cases are equally far away; lists are the shorter the more cases train,
-    and on the grid some end in the middle of a tie.
+    """Masks, counts, and grids on which many cases are equally far away; lists are the shorter the more cases train, and
+    on the grids many end in the middle of a tie.
     """
     random = np.random.default_rng(5)
-    x = random.integers(0, 15, (300, 2)).astype(float)
-    x = x if data == "ties" else random.normal(size=(300, 2 if data == "few inputs" else 30))
+    x = {
+        "few inputs": random.normal(size=(300, 2)),
+        "many inputs": random.normal(size=(300, 30)),
+        "ties": random.integers(0, 15, (300, 2)),
+        "many inputs with ties": random.integers(0, 2, (300, 30)) * (np.arange(30) < 8),
+        "alike": random.integers(0, 2, (300, 2)) * 0.1,
+    }[data].astype(float)
     y, w = random.normal(size=(300, 2)), np.concatenate([random.random((5, 300)) < share, random.poisson(1, (5, 300))])
     w = w if share == 0.5 else w[:5]
     together, trusted, each = listed(learn.Neighbours(k).for_rows(w.astype(bool).mean(1).min()), x, y, w.astype(float))
-    assert trusted.all() or (data == "ties" and trusted.any())
-    # Sums of the same terms in another order.
-    np.testing.assert_allclose(together[trusted], each[trusted], rtol=1e-12, atol=1e-12)
+    assert trusted.all()
+    np.testing.assert_allclose(together, each, rtol=1e-12, atol=1e-12)  # sums of the same terms in another order
 
 
 @pytest.mark.parametrize("k", [1, 5, 12])
@@ -252,8 +256,8 @@ def test_cases_that_are_listed_are_the_nearest(data, dtype):
 
 
 def test_rows_whose_neighbours_are_not_all_listed_are_not_trusted():
-    """Too few cases of the row near some case; a tie that may go on after the end of the list; a row of tiny numbers;
-    and lists of all cases, which are never too short.
+    """Too few cases of the row near some case; a row of tiny numbers; and lists of all cases, which are never too
+    short, nor are those that end among equal distances.
     """
     random = np.random.default_rng(6)
     x, y = random.normal(size=(100, 1)), random.normal(size=(100, 1))
@@ -262,7 +266,7 @@ def test_rows_whose_neighbours_are_not_all_listed_are_not_trusted():
     together, trusted, each = listed(learn.Neighbours(3), x, y, w)
     assert trusted.tolist() == [True, False, True]
     np.testing.assert_allclose(together[trusted], each[trusted], rtol=1e-12)
-    assert not listed(learn.Neighbours(3), np.repeat(x[:2], 50, axis=0), y, w)[1].any()
+    assert listed(learn.Neighbours(3), np.repeat(x[:2], 50, axis=0), y, w)[1].tolist() == [True, False, True]
     x[0] = 1e9
     assert listed(learn.Neighbours(3), x, y, 1.0 - np.eye(100)[:2])[1].tolist() == [False, True]
     together, trusted, each = listed(

@@ -9,7 +9,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
 from jaxgen.learn.batched import in_any_row
-from jaxgen.learn.distances import AT_A_TIME, in_blocks, squared_distances, unit_of
+from jaxgen.learn.distances import in_blocks, squared_distances, unit_of
 from jaxgen.learn.ranked import in_order
 
 _MANY_INPUTS = 24
@@ -181,28 +181,29 @@ def _alike(x: Float[Array, "n D"], w: Float[Array, "R n"]) -> Bool[Array, "R D"]
 
 
 def again_where(
-    short: Bool[Array, "n R"],
-    found: PyTree[Shaped[Array, "n R *S"]],
-    of_all: Callable[[Int[Array, " p"], Int[Array, " p"]], PyTree[Shaped[Array, "p *S"]]],
-) -> PyTree[Shaped[Array, "n R *S"]]:
-    """What was found for each case in each row, arrays [n, R, ...]; where lists are too short, in place of it what a
-    function that looks at all cases gives for some cases [p], each in one row [p], arrays [p, ...].
+    short: Bool[Array, "*N"],
+    found: PyTree[Shaped[Array, "..."]],
+    again: Callable[[Int[Array, " p"]], PyTree[Shaped[Array, "p ..."]]],
+    most: int,
+) -> PyTree[Shaped[Array, "..."]]:
+    """What was found, arrays [N..., S...], and where lists were too short, in place of it what a function gives for
+    some of the places there, counted through [p], at most so many at a time, arrays [p, S...].
     """
-    (n, rows), total = short.shape, short.size
-    size = min(total, max(_FEWEST_AGAIN, AT_A_TIME // n))
+    total, axes = short.size, short.ndim
+    size = min(total, max(_FEWEST_AGAIN, most))
 
-    def again() -> PyTree[Shaped[Array, "n R *S"]]:
+    def replaced() -> PyTree[Shaped[Array, "..."]]:
         which = jnp.nonzero(short.reshape(-1), size=total + size, fill_value=total)[0].astype(jnp.int32)
 
         def some(state: tuple[Array, Any]) -> tuple[Array, Any]:
-            start, pairs = state
-            pair = lax.dynamic_slice_in_dim(which, start, size)
-            new = of_all(jnp.minimum(pair // rows, n - 1), pair % rows)
-            return start + size, jax.tree.map(lambda a, b: a.at[pair].set(b, mode="drop"), pairs, new)
+            start, all_found = state
+            place = lax.dynamic_slice_in_dim(which, start, size)
+            new = again(jnp.minimum(place, total - 1))
+            return start + size, jax.tree.map(lambda a, b: a.at[place].set(b, mode="drop"), all_found, new)
 
         count = jnp.sum(short, dtype=jnp.int32)
-        begin = jnp.int32(0), jax.tree.map(lambda a: a.reshape(total, *a.shape[2:]), found)
-        pairs = lax.while_loop(lambda state: state[0] < count, some, begin)[1]
-        return jax.tree.map(lambda a, b: a.reshape(b.shape), pairs, found)
+        begin = jnp.int32(0), jax.tree.map(lambda a: a.reshape(total, *a.shape[axes:]), found)
+        all_found = lax.while_loop(lambda state: state[0] < count, some, begin)[1]
+        return jax.tree.map(lambda a, b: a.reshape(b.shape), all_found, found)
 
-    return lax.cond(in_any_row(jnp.any(short)), again, lambda: found)
+    return lax.cond(in_any_row(jnp.any(short)), replaced, lambda: found)

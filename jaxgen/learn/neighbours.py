@@ -1,7 +1,7 @@
 """Nearest neighbours, their number chosen by leave-one-out."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,9 @@ distances.
 
 _MOST_LISTED = 256
 """Up to so many neighbours, rows share lists, of up to a thousand cases for each: a gigabyte for 100,000 cases."""
+
+_MOST_SORTED = 1 << 26
+"""Up to so many distances are sorted where lists for a number up to one end among equal distances: half a gigabyte."""
 
 _MUCH_SMALLER = 2.0**16
 """Where all cases of a row are smaller than another by this factor, their distances need a unit of their own."""
@@ -162,10 +165,11 @@ class Neighbours(Learner):
     ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
         """Predictions of the cases themselves for R weightings of them, and which rows to trust.
 
-        Of every case a few more than k of the nearest are listed once. A row is not to be trusted if some list is too
-        short for it: it has less than k cases of the row, or the distance of the k-th is that of the last in the list.
-        Nor is it if its own cases are so much smaller than those that it leaves out that distances vanish. Where k is
-        chosen of all numbers, lists are of all cases.
+        Of every case a few more than k of the nearest are listed once. A list that has less than k cases of some row
+        may end among cases that are equally far away: all of these are looked for then. If there are still less, the
+        row is not to be trusted. Nor is it if its own cases are so much smaller than those that it leaves out that
+        distances vanish. Where k is chosen of all numbers, lists are of all cases; so they are where it is chosen of
+        numbers up to one and shorter lists have not enough, unless they would need much memory.
         """
         return self._of_rows(x, y, w)
 
@@ -173,21 +177,42 @@ class Neighbours(Learner):
         self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"]
     ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
         """See `fit_rows`."""
-        unit = unit_of(x)
-        fit, trusted, predictions = self._from_lists(self._ranked(x, unit), y, w)
+        (n, inputs), unit = x.shape, unit_of(x)
+        ranked = self._ranked(x, unit)
+        fit, enough, predictions = self._from_lists(ranked, y, w)
+
+        def with_last(at: Int[Array, " p"]) -> tuple[Float[Array, "p R K"], Bool[Array, "p R"]]:
+            """Of some cases, with all others that are as far away as the last of the list."""
+            edge = jnp.sum(jnp.square((x[at] - x[ranked.case[at, -1]]) / unit), axis=1)
+            far = squared_distances(x, jnp.ones_like(x[:, 0]), x[at], unit)
+            return _means_up_to(edge, far, y, w, fit.k.astype(y.dtype), _rounding(inputs, far.dtype))
+
+        if self.k is None and not self._sorts_all(n) and n * n <= _MOST_SORTED:
+
+            def with_all() -> tuple[NeighboursFit, Bool[Array, "n R"], Float[Array, "n R K"]]:
+                return self._from_lists(Ranked.of(x, unit), y, w)
+
+            known = fit, enough, predictions
+            fit, enough, predictions = lax.cond(in_any_row(~jnp.all(enough)), with_all, lambda: known)
+        elif self.k is not None and ranked.case.shape[1] < n:
+            found = predictions, enough
+            again, valid = again_where(~jnp.all(enough, axis=1), found, with_last, AT_A_TIME // n)
+            predictions, enough = jnp.where(enough[..., None], predictions, again), enough | valid
         largest = jnp.max(jnp.abs(x), axis=1)
         sizes = jax.vmap(lambda row: unit_of(jnp.where(row > 0, largest, 0)))(w)
-        return fit, trusted & (sizes * _MUCH_SMALLER >= unit), predictions
+        trusted = jnp.all(enough, axis=0) & (sizes * _MUCH_SMALLER >= unit)
+        return fit, trusted, jnp.moveaxis(predictions, 1, 0)
 
     def _from_lists(
         self, ranked: Ranked, y: Float[Array, "n K"], w: Float[Array, "R n"]
-    ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R m K"]]:
-        """Predictions of the first m cases, of which there are lists, and for which rows these are long enough."""
+    ) -> tuple[NeighboursFit, Bool[Array, "m R"], Float[Array, "m R K"]]:
+        """Predictions of the first m cases, of which there are lists, and whether these are long enough."""
         rows, weights = len(w), w.T
         if self.k is None:
             number, error, tried = ranked.best_numbers(y, w, self.at_most)
         else:
-            number, error, tried = jnp.full(rows, self.k, jnp.int32), jnp.full(rows, jnp.nan, y.dtype), True
+            number, error = jnp.full(rows, self.k, jnp.int32), jnp.full(rows, jnp.nan, y.dtype)
+            tried = jnp.ones(rows, bool)
         k, most = number.astype(y.dtype), AT_A_TIME // (y.shape[1] * rows)
 
         def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b K R"], Bool[Array, "b R"]]:
@@ -195,7 +220,7 @@ class Neighbours(Learner):
             return _means_of_listed(first, case, y, weights, k)
 
         predictions, enough = in_blocks(means, (ranked.first, ranked.case), most, "edge")
-        return _without_cases(number, error), tried & jnp.all(enough, axis=0), jnp.moveaxis(predictions, 2, 0)
+        return _without_cases(number, error), tried[None] & enough, jnp.moveaxis(predictions, 2, 1)
 
     def fit_rows_in_units(
         self,
@@ -234,15 +259,15 @@ class Neighbours(Learner):
             sums = jnp.einsum("bmr,bmk->bkr", counted, y[case], precision="highest")
             return jnp.moveaxis(sums / k, 2, 1), jnp.where(jnp.sum(weight, axis=1) >= k, edge, jnp.inf)
 
-        def means_of_all(at: Int[Array, " p"], row: Int[Array, " p"]) -> Float[Array, "p K"]:
+        def means_of_all(pair: Int[Array, " p"]) -> Float[Array, "p K"]:
             """Of some cases, each in one row, among all cases."""
-            apart, weight = cases.apart_from_all(at, w, row)
+            apart, weight = cases.apart_from_all(pair // rows, w, pair % rows)
             counted = _counted(apart, weight, edge_of(apart, weight, 0), number)
             return jnp.matmul(counted.T, y, precision="highest") / k
 
         predictions, edges = in_blocks(means, (cases.x, case), AT_A_TIME // (case.shape[1] * rows))
         short = ~(edges < last[:, None]) & (jnp.sum(w, axis=1) >= k)[None]
-        predictions = again_where(short, predictions, means_of_all)
+        predictions = again_where(short, predictions, means_of_all, AT_A_TIME // len(x))
         fit = _without_cases(jnp.full(rows, k, jnp.int32), jnp.full(rows, jnp.nan, x.dtype))
         return fit, cases.alike_enough, jnp.moveaxis(predictions, 1, 0)
 
@@ -268,20 +293,21 @@ class Neighbours(Learner):
             ranked = Ranked.up_to(jnp.repeat(last, rows), far, listed, n)
             return jax.tree.map(lambda a: a.reshape(apart.shape), ranked), known - jnp.minimum(own, 1) < wanted[None]
 
-        def ordered_of_all(at: Int[Array, " p"], row: Int[Array, " p"]) -> Ranked:
+        def ordered_of_all(pair: Int[Array, " p"]) -> Ranked:
             """Of some cases, each in one row, lists of the nearest of all cases."""
-            far, case = (a[:, :length] for a in in_order(cases.apart_from_all(at, w, row)[0].T))
-            return Ranked.up_to(jnp.full(len(at), jnp.inf), far, case, n)
+            apart, _ = cases.apart_from_all(pair // rows, w, pair % rows)
+            far, case = (a[:, :length] for a in in_order(apart.T))
+            return Ranked.up_to(jnp.full(len(pair), jnp.inf), far, case, n)
 
         lists, short = in_blocks(ordered, (cases.x, w.T, case, last), AT_A_TIME // (length * rows))
-        lists = again_where(short, lists, ordered_of_all)
+        lists = again_where(short, lists, ordered_of_all, AT_A_TIME // n)
 
         def of_row(row: tuple[Ranked, Array, RowUnits]) -> tuple[NeighboursFit, Bool[Array, ""], Float[Array, "n K"]]:
             """The case n that lists end with has no weight."""
             ranked, weights, unit = row
             targets = jnp.pad((y - unit.y_centre[None]) / unit.y_scale[None], ((0, 1), (0, 0)))
-            found = self._from_lists(ranked, targets, jnp.pad(weights[None], ((0, 0), (0, 1))))
-            return _of_only_row(found, unit)
+            fit, enough, means = self._from_lists(ranked, targets, jnp.pad(weights[None], ((0, 0), (0, 1))))
+            return _of_only_row((fit, jnp.all(enough, axis=0), jnp.moveaxis(means, 1, 0)), unit)
 
         each = jax.tree.map(lambda a: jnp.moveaxis(a, 1, 0), lists), w, units
         fit, enough, predictions = lax.map(of_row, each) if on_cpu() else jax.vmap(of_row)(each)
@@ -383,8 +409,38 @@ def _means_of_nearest(
     far = squared_distances(params.x, params.w, cases, unit)
     w, k = params.w[:, None], params.k.astype(far.dtype)
     edge = _kth_smallest(far, w, k) if few is None else _one_by_one(far, w, few)
-    rounding = 2 * (cases.shape[1] + 2) * float(jnp.finfo(far.dtype).eps)
+    rounding = _rounding(cases.shape[1], far.dtype)
     return jnp.matmul(_counted(far, w, edge, k, rounding=rounding).T, params.y, precision="highest") / k
+
+
+def _rounding(inputs: int, dtype: Any) -> float:
+    """By how much two sums of the same squares may differ, relative to them."""
+    return 2 * (inputs + 2) * float(jnp.finfo(dtype).eps)
+
+
+def _means_up_to(
+    edge: Float[Array, " p"],
+    far: Float[Array, "n p"],
+    y: Float[Array, "n K"],
+    w: Float[Array, "R n"],
+    k: Float[Array, " R"],
+    rounding: float,
+) -> tuple[Float[Array, "p R K"], Bool[Array, "p R"]]:
+    """Mean targets of the k nearest of n cases, of which the last are at some distance, for R weightings at once; and
+    whether they are. Distances are equal if they differ by no more than a relative rounding.
+    """
+    nearer = far < edge[None] * (1 - rounding)
+    both = jnp.concatenate([nearer, ~nearer & (far <= edge[None] * (1 + rounding))], axis=1).astype(y.dtype).T
+
+    def sums(column: Float[Array, " n"]) -> tuple[Float[Array, "p R"], Float[Array, "p R"]]:
+        inside, at_edge = jnp.split(jnp.matmul(both, w.T * column[:, None], precision="highest"), 2)
+        return inside, at_edge
+
+    inside, at_edge = sums(jnp.ones_like(y[:, 0]))
+    sums_inside, sums_at_edge = lax.map(sums, y.T)
+    share = (k[None] - inside) / at_edge
+    means = (sums_inside + share[None] * sums_at_edge) / k[None, None]
+    return jnp.moveaxis(means, 0, 2), (inside < k[None]) & (inside + at_edge >= k[None])
 
 
 def _counted(
@@ -491,12 +547,17 @@ def _kth_smallest(
 
 
 def _one_by_one(values: Float[Array, "*S"], w: Float[Array, "*W"], k: int, axis: int = 0) -> Float[Array, "*E"]:
-    """The same for a small k, in k passes: each goes to the next larger number, until k are reached."""
+    """The same for a small k, in at most k passes: each goes to the next larger number, until k are reached."""
 
-    def next_larger(_, edge):
-        below = jnp.expand_dims(edge, axis)
-        enough = jnp.sum(jnp.where(values <= below, w, 0), axis=axis) >= k
-        return jnp.where(enough, edge, jnp.min(jnp.where(values > below, values, jnp.inf), axis=axis))
+    def unfinished(state: tuple[Array, Array]) -> Bool[Array, ""]:
+        return in_any_row(~jnp.all(state[1]))
 
-    nothing = jnp.full(values.shape[:axis] + values.shape[axis + 1 :], -1, values.dtype)
-    return lax.fori_loop(0, k, next_larger, nothing)
+    def next_larger(state: tuple[Array, Array]) -> tuple[Float[Array, "*E"], Bool[Array, "*E"]]:
+        edge, enough = state
+        further = jnp.min(jnp.where(values > jnp.expand_dims(edge, axis), values, jnp.inf), axis=axis)
+        edge = jnp.where(enough, edge, further)
+        within = jnp.sum(jnp.where(values <= jnp.expand_dims(edge, axis), w, 0), axis=axis)
+        return edge, (within >= k) | (edge == jnp.inf)
+
+    shape = values.shape[:axis] + values.shape[axis + 1 :]
+    return lax.while_loop(unfinished, next_larger, (jnp.full(shape, -1, values.dtype), jnp.zeros(shape, bool)))[0]

@@ -10,7 +10,7 @@ from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.distances import AT_A_TIME, in_blocks, squared_distances
 from jaxgen.learn.scale import binary_unit
 
-_LOSSES_AT_A_TIME = 1 << 14
+_LOSSES_AT_A_TIME = 1 << 11
 """Cases times rows whose leave-one-out losses with one more neighbour are found at a time."""
 
 
@@ -95,10 +95,12 @@ class Ranked(NamedTuple):
         All cases go through their lists at the same time, and their losses join those of the numbers of neighbours that
         they have by then. Rows are the last axis, so that the weights of a case are neighbours in memory.
         """
-        alone = jnp.all(self.first == jnp.arange(self.case.shape[1], dtype=jnp.int32)[None]) & (jnp.max(w) <= 1)
+        whole = jnp.max(w) <= 1
 
         def of_block(block: tuple[Ranked, Array, Array, Array]) -> tuple[Float[Array, "1 kR"], Bool[Array, "1 R"]]:
-            walk = _Walk(*block, tried, numbers, most, y, w)
+            walk, first = _Walk(*block, tried, numbers, most, y, w), block[0].first
+            apart = jnp.all(first == jnp.arange(first.shape[1], dtype=jnp.int32)[None], axis=1)
+            alone = whole & jnp.all(apart | (jnp.max(walk.weight, axis=1) == 0))
             losses, enough = lax.cond(in_any_row(~alone), walk.in_groups, walk.one_by_one)
             return losses[None], enough[None]
 
@@ -185,42 +187,60 @@ class _Walk(NamedTuple):
         much each of them counts.
         """
 
-        def add_group(state: _Passed) -> Float[Array, " kR"]:
-            """The losses with so many neighbours that the last of them belong to the group."""
-
-            def add_one(added: tuple[Array, Array]) -> tuple[Array, Array]:
-                more, losses = added
-                number, there = state.inside + more, more <= state.at_edge
-                sums = [a * state.at_edge + b * more for a, b in zip(state.sums, state.sums_at_edge, strict=True)]
-                scale = jnp.where(there, number * state.at_edge, 1)
-                return more + 1, self._with_losses(losses, number, there, sums, scale)
-
-            most = jnp.max(state.at_edge)
-            begin = jnp.ones((), self.w.dtype), state.losses
-            return lax.while_loop(lambda added: added[0] <= most, add_one, begin)[1]
-
         def next_case(state: _Passed) -> _Passed:
             """The next case of every list, and the group before if that is complete."""
             begins = (self.ranked.first[:, state.place] == state.place)[:, None]
-            complete = state._replace(at_edge=jnp.where(begins, state.at_edge, 0))
+            complete = jnp.where(begins, state.at_edge, 0)
             others, targets = self._next(state.place)
+            coefficients, steps = self._with_group(state, complete)
             return _Passed(
                 state.place + 1,
-                state.inside + complete.at_edge,
+                state.inside + complete,
                 [a + jnp.where(begins, b, 0) for a, b in zip(state.sums, state.sums_at_edge, strict=True)],
-                state.at_edge - complete.at_edge + others,
+                state.at_edge - complete + others,
                 [jnp.where(begins, 0, a) + b for a, b in zip(state.sums_at_edge, targets, strict=True)],
-                add_group(complete),
+                coefficients,
+                steps,
             )
 
         def unfinished(state: _Passed) -> Bool[Array, ""]:
             return (state.place < self._length) & self._wanted(state.inside)
 
         nothing, none = self._nothing
-        begin = _Passed(jnp.int32(0), nothing, none, nothing, none, self._no_losses)
+        begin = _Passed(jnp.int32(0), nothing, none, nothing, none, [nothing] * 3, [self._no_losses] * 3)
         end = lax.while_loop(unfinished, next_case, begin)
         known = end.inside if self._cut else end.inside + end.at_edge
-        return add_group(end), jnp.all(self._enough(known), axis=0)
+        _, steps = self._with_group(end, end.at_edge)
+        square, product, rest = (jnp.cumsum(a.reshape(self.numbers, -1), axis=0) for a in steps)
+        number = (self.tried + 1 + jnp.arange(self.numbers, dtype=jnp.int32)).astype(self.w.dtype)[:, None]
+        losses = square - 2 * product / number + rest / jnp.square(number)
+        return losses.reshape(-1), jnp.all(self._enough(known), axis=0)
+
+    def _with_group(
+        self, passed: "_Passed", size: Float[Array, "b R"]
+    ) -> tuple[list[Float[Array, "b R"]], list[Float[Array, " kR"]]]:
+        """The coefficients of the last group, and their steps, after a group of so many cases, or none.
+
+        With m neighbours, the last of which belong to a group of the mean target u, a target t has the loss
+        (a - c / m)^2, where a is t - u, and c what the targets of i cases inside sum up to above i u. So a^2, a c and
+        c^2 are its coefficients from the first of these numbers on, until the next group has others.
+        """
+        rows, row = self.w.shape[1], jnp.arange(self.w.shape[1], dtype=jnp.int32)[None]
+        there, scale = size > 0, jnp.where(size > 0, size, 1)
+        first = jnp.maximum(passed.inside.astype(jnp.int32) - self.tried, 0)
+        place = jnp.where(there & (first < self.numbers), first * rows + row, self.numbers * rows)
+        means = [total / scale for total in passed.sums_at_edge]
+        above = [total - passed.inside * mean for total, mean in zip(passed.sums, means, strict=True)]
+        apart = [self.target[:, k, None] - mean for k, mean in enumerate(means)]
+        products = [
+            self.weight * sum(map(jnp.multiply, *pair)) for pair in ((apart, apart), (apart, above), (above, above))
+        ]
+        before = passed.coefficients
+        new = [jnp.where(there, product, old) for product, old in zip(products, before, strict=True)]
+        steps = [
+            each.at[place].add(now - old, mode="drop") for each, now, old in zip(passed.steps, new, before, strict=True)
+        ]
+        return new, steps
 
     def _wanted(self, others: Float[Array, "b R"]) -> Bool[Array, ""]:
         """Whether more neighbours may be wanted. Where all numbers are tried all of them are, without a look."""
@@ -282,7 +302,8 @@ class _Passed(NamedTuple):
       sums: their weighted targets, K times [b, R].
       at_edge: the weights of the cases of the group, [b, R].
       sums_at_edge: their weighted targets, K times [b, R].
-      losses: of the numbers of neighbours up to those before the group, [k R].
+      coefficients: the three of the loss after the group before, [b, R] each.
+      steps: what these three change from one number of neighbours to the next, for all cases, [k R] each.
     """
 
     place: Int[Array, ""]
@@ -290,7 +311,8 @@ class _Passed(NamedTuple):
     sums: list[Float[Array, "b R"]]
     at_edge: Float[Array, "b R"]
     sums_at_edge: list[Float[Array, "b R"]]
-    losses: Float[Array, " kR"]
+    coefficients: list[Float[Array, "b R"]]
+    steps: list[Float[Array, " kR"]]
 
 
 def first_alike(far: Float[Array, "n M"]) -> Int[Array, "n M"]:
