@@ -76,6 +76,17 @@ def simulated(n, d, classes=0):
     return read
 
 
+def in_steps(n, d, values):
+    """Inputs of so many whole values, where many cases are equally far away, with a linear signal."""
+
+    def read():
+        random = np.random.default_rng([n, d, values])
+        x = random.integers(0, values, (n, d)).astype(float)
+        return datasets.from_arrays(x, x @ random.standard_normal((d, 1)) + random.standard_normal((n, 1)))
+
+    return read
+
+
 def network(data, classes, **menu):
     """Ours, with minibatches of cases drawn at random: as many of them as scikit-learn's epochs have."""
     steps = EPOCHS * int(np.ceil(0.9 * data.n / BATCH))
@@ -192,34 +203,15 @@ def lines():
         ours = learn.Normalised(logistic(name), how="standard")
         made.append(Line("logistic, normalised", name, read, ours, make_pipeline(StandardScaler(), peer)))
         made.append(Line("logistic, both near the minimum", name, read, logistic(name), exact_peer(1e-10)))
-    for name in ("wine", "breast_cancer", "digits"):
-        made.append(Line("5 neighbours", name, real(name), learn.Neighbours(5), KNeighborsClassifier(5)))
-    for name in ("wine", "breast_cancer", "digits"):
-        made.append(Line("15 neighbours", name, real(name), learn.Neighbours(15), KNeighborsClassifier(15)))
-    made.append(Line("15 neighbours", "diabetes", real("diabetes"), learn.Neighbours(15), KNeighborsRegressor(15)))
-    scaled, standard = learn.Normalised(learn.Neighbours(5), how="standard"), StandardScaler()
-    made.append(Line("5 neighbours", "diabetes", real("diabetes"), learn.Neighbours(5), KNeighborsRegressor(5)))
-    made.append(
-        Line(
-            "5 neighbours, normalised",
-            "diabetes",
-            real("diabetes"),
-            scaled,
-            make_pipeline(standard, KNeighborsRegressor(5)),
-        )
-    )
-    made.append(
-        Line(
-            "5 neighbours, normalised",
-            "breast_cancer",
-            real("breast_cancer"),
-            scaled,
-            make_pipeline(standard, KNeighborsClassifier(5)),
-        )
-    )
-    for name, peer in (("diabetes", KNeighborsRegressor(15)), ("breast_cancer", KNeighborsClassifier(15))):
-        ours = learn.Normalised(learn.Neighbours(15), how="standard")
-        made.append(Line("15 neighbours, normalised", name, real(name), ours, make_pipeline(standard, peer)))
+    near = {name: real(name) for name in ("diabetes", "wine", "breast_cancer", "digits")}
+    near |= {"1000 x 8, zeros and ones": in_steps(1000, 8, 2), "1000 x 3, of 10 values": in_steps(1000, 3, 10)}
+    for name, read in near.items():
+        kind = KNeighborsClassifier if name in ("wine", "breast_cancer", "digits") else KNeighborsRegressor
+        for k in (5, 15):
+            ours, peer = learn.Neighbours(k), kind(k)
+            made.append(Line(f"{k} neighbours", name, read, ours, peer))
+            ours = learn.Normalised(ours, how="standard")
+            made.append(Line(f"{k} neighbours, normalised", name, read, ours, make_pipeline(StandardScaler(), peer)))
     grid = {"n_neighbors": (1, 3, 5, 9, 15)}
     chosen = GridSearchCV(KNeighborsRegressor(), grid, cv=5, scoring="neg_mean_squared_error")
     for name, read in (("100 x 5", simulated(100, 5)), ("diabetes", real("diabetes"))):

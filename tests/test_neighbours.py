@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from jaxgen import Data, assess, learn, resample
 from jaxgen.learn import neighbours
-from jaxgen.learn.nearest import nearest
+from jaxgen.learn.nearest import nearest_cases
 from jaxgen.learn.ranked import Ranked, in_order
 
 RANDOM = np.random.default_rng(0)
@@ -190,8 +190,8 @@ def listed(learner, x, y, w):
 @pytest.mark.parametrize("data", ["few inputs", "many inputs", "ties", "many inputs with ties", "alike"])
 @pytest.mark.parametrize("k", [1, 5, 12, 30])
 def test_rows_that_share_their_cases_get_the_means_of_each(k, data, share):
-    """Masks, counts, and grids on which many cases are equally far away; lists are the shorter the more cases train, and
-    on the grids many end in the middle of a tie.
+    """Masks, counts, and grids on which many cases are equally far away; lists are the shorter the more cases train,
+    and on the grids many end in the middle of a tie.
     """
     random = np.random.default_rng(5)
     x = {
@@ -241,7 +241,7 @@ def test_cases_that_are_listed_are_the_nearest(data, dtype):
     if data == "with one far away":
         x[7] = 1e9
     x, unit = x.astype(dtype), 2.0**13
-    far, case, beyond = (np.asarray(a) for a in jax.jit(lambda x: nearest(x, jnp.asarray(unit, x.dtype), 20))(x))
+    far, case, beyond = (np.asarray(a) for a in jax.jit(lambda x: nearest_cases(x, jnp.asarray(unit, x.dtype), 20))(x))
     own = np.arange(500)[:, None]
     true = np.sum(np.square((x[:, None] - x[None]).astype(float) / unit), axis=2)
     rounding = 32 * np.finfo(dtype).eps  # of a sum of 30 squares
@@ -278,12 +278,18 @@ def test_rows_whose_neighbours_are_not_all_listed_are_not_trusted():
 
 @pytest.mark.parametrize("how", ["delve", "standard"])
 @pytest.mark.parametrize("k", [1, 5, 12, 30])
-def test_rows_with_units_of_their_own_get_the_means_of_each(k, how):
-    """Masks and counts, inputs of very different units, and repeated cases, which are equally far away in all units."""
+@pytest.mark.parametrize("data", ["unlike", "zeros and ones"])
+def test_rows_with_units_of_their_own_get_the_means_of_each(data, k, how):
+    """Masks and counts, inputs of very different units, and repeated cases, which are equally far away in all units; or
+    zeros and ones, of which most lists are too short, and longer ones are not for a few neighbours.
+    """
     random = np.random.default_rng(8)
     x = random.normal(size=(300, 3)) * [1e-3, 1, 1e4] + [0, 5, 0]
     x[200:240] = x[:40]
-    y, w = random.normal(size=(300, 2)), np.concatenate([random.random((5, 300)) < 0.8, random.poisson(1, (5, 300))])
+    if data == "zeros and ones":
+        x = random.integers(0, 2, (800, 8)).astype(float)
+    n = len(x)
+    y, w = random.normal(size=(n, 2)), np.concatenate([random.random((5, n)) < 0.8, random.poisson(1, (5, n))])
     together, trusted, each = listed(learn.Normalised(learn.Neighbours(k), how=how), x, y, w.astype(float))
     assert trusted.all()
     np.testing.assert_allclose(together, each, rtol=1e-12, atol=1e-12)  # sums of the same terms in another order

@@ -28,7 +28,7 @@ _FEWEST_AGAIN = 16
 """The fewest cases that are looked at again at a time."""
 
 
-def nearest(
+def nearest_cases(
     x: Float[Array, "n D"],
     unit: Float[Array, ""],
     length: int,
@@ -128,8 +128,10 @@ class LargestUnits(NamedTuple):
         return cls(cases, unit_of(cases), jnp.where(alike, 1, jnp.square(largest[None] / scales)))
 
     def lists(self, length: int) -> tuple[Int[Array, "n M"], Float[Array, " n"]]:
-        """The nearest cases of each, and a distance that no other case comes below in the units of any row; finite."""
-        _, case, beyond = nearest(self.x, self.unit, length, ordered=False)
+        """The nearest cases of each, [n, M], and a distance that no other case comes below in the units of any row, [n];
+        finite.
+        """
+        _, case, beyond = nearest_cases(self.x, self.unit, length, ordered=False)
         number = jnp.finfo(beyond.dtype)
         rounding = (4 * self.x.shape[1] + 2 * case.shape[1]) * float(number.eps)
         return case, jnp.minimum((1 - rounding) * beyond, number.max)
@@ -149,8 +151,8 @@ class LargestUnits(NamedTuple):
     def apart_from_all(
         self, at: Int[Array, " p"], w: Float[Array, "R n"], row: Int[Array, " p"]
     ) -> tuple[Float[Array, "n p"], Float[Array, "n p"]]:
-        """How far away all cases are from some, each in the units of one row, infinite for those that the row does not
-        train on, and their weights in it.
+        """How far away all cases are from some [p], each in the units of one row [p], infinite for those that the row
+        does not train on, and their weights in it, [n, p] each.
         """
         ours, theirs, factors = (self.x / self.unit).T, (self.x[at] / self.unit).T, self.factors[row].T
 
@@ -163,7 +165,7 @@ class LargestUnits(NamedTuple):
 
     @property
     def alike_enough(self) -> Bool[Array, " R"]:
-        """Rows whose squared differences in these units do not come near the smallest numbers."""
+        """Rows whose squared differences in these units do not come near the smallest numbers, [R]."""
         return jnp.all(self.factors <= _MUCH_LARGER, axis=1)
 
 

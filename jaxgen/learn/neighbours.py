@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.batched import in_any_row, on_cpu
 from jaxgen.learn.distances import AT_A_TIME, in_blocks, squared_distances, unit_of
-from jaxgen.learn.nearest import LargestUnits, again_where, nearest
+from jaxgen.learn.nearest import LargestUnits, again_where, nearest_cases
 from jaxgen.learn.ranked import Ranked, first_alike, in_order
 from jaxgen.types import Data, Freedom, Key, Learner, Plan, RowUnits
 from jaxgen.types.numbers import require
@@ -32,6 +32,11 @@ _MUCH_SMALLER = 2.0**16
 _LISTS = {0.0: (4.0, 28), 0.75: (2.0, 14), 0.875: (1.5, 10)}
 """How many cases are listed for each, (a, b) for a k + b: less where rows train on at least this share of all. With
 independent draws of training cases fewer than one in ten million of these lists have less than k of them.
+"""
+
+_LONGER = 8
+"""By this factor lists are longer where units of rows differ and more than one list in so many is too short, as where
+many cases are equally far away.
 """
 
 _PLACES = 6
@@ -123,7 +128,7 @@ class Neighbours(Learner):
         """Of each case all in their order, or as many of the nearest as are looked for, among those with weight."""
         if self._sorts_all(len(x)):
             return Ranked.of(x, unit)
-        far, case, _ = nearest(x, unit, self._listed, w)
+        far, case, _ = nearest_cases(x, unit, self._listed, w)
         return Ranked(case, first_alike(far))
 
     @property
@@ -241,9 +246,8 @@ class Neighbours(Learner):
         if self.k is None:
             known = self._in_units_row_by_row if self._sorts_all(len(x)) else self._chosen_in_units
             return known(x, y, w, units)
-        k, rows, number = int(self.k), len(w), jnp.asarray(self.k, x.dtype)
-        cases = LargestUnits.of(x, w, units.x_scale)
-        case, last = cases.lists(self._listed)
+        k, n, rows, number = int(self.k), len(x), len(w), jnp.asarray(self.k, x.dtype)
+        cases, rounding = LargestUnits.of(x, w, units.x_scale), _rounding(x.shape[1], x.dtype)
 
         def edge_of(apart: Float[Array, "*S"], weight: Float[Array, "*S"], axis: int) -> Float[Array, "*E"]:
             """How far away the k-th is."""
@@ -251,23 +255,32 @@ class Neighbours(Learner):
             return _one_by_one(apart, weight, k, axis) if few else _kth_smallest(apart, weight, number, axis)
 
         def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b R K"], Float[Array, "b R"]]:
-            """Of cases with lists of neighbours: mean targets, and how far away the k-th is, infinite for none."""
+            """Of cases with lists of neighbours: mean targets, and how far away they are, infinite for too few."""
             at, case = block
             apart, weight = cases.apart(at, case, w, rows_last=True)
             edge = edge_of(apart, weight, 1)
-            counted = _counted(apart, weight, edge, number, axis=1)
+            counted = _counted(apart, weight, edge, number, axis=1, rounding=rounding)
             sums = jnp.einsum("bmr,bmk->bkr", counted, y[case], precision="highest")
-            return jnp.moveaxis(sums / k, 2, 1), jnp.where(jnp.sum(weight, axis=1) >= k, edge, jnp.inf)
+            end = jnp.where(jnp.sum(weight, axis=1) >= k, edge * (1 + rounding), jnp.inf)
+            return jnp.moveaxis(sums / k, 2, 1), end
 
         def means_of_all(pair: Int[Array, " p"]) -> Float[Array, "p K"]:
             """Of some cases, each in one row, among all cases."""
             apart, weight = cases.apart_from_all(pair // rows, w, pair % rows)
-            counted = _counted(apart, weight, edge_of(apart, weight, 0), number)
+            counted = _counted(apart, weight, edge_of(apart, weight, 0), number, rounding=rounding)
             return jnp.matmul(counted.T, y, precision="highest") / k
 
-        predictions, edges = in_blocks(means, (cases.x, case), AT_A_TIME // (case.shape[1] * rows))
-        short = ~(edges < last[:, None]) & (jnp.sum(w, axis=1) >= k)[None]
-        predictions = again_where(short, predictions, means_of_all, AT_A_TIME // len(x))
+        def from_lists(length: int) -> tuple[Float[Array, "n R K"], Bool[Array, "n R"]]:
+            """From lists of so many neighbours: mean targets, and which lists are too short."""
+            case, last = cases.lists(length)
+            predictions, edges = in_blocks(means, (cases.x, case), AT_A_TIME // (length * rows))
+            return predictions, ~(edges < last[:, None]) & (jnp.sum(w, axis=1) >= k)[None]
+
+        predictions, short = found = from_lists(min(n, self._listed))
+        if (longer := _LONGER * self._listed) <= n // 2:
+            many = jnp.mean(short.astype(x.dtype)) * _LONGER > 1
+            predictions, short = lax.cond(in_any_row(many), lambda: from_lists(longer), lambda: found)
+        predictions = again_where(short, predictions, means_of_all, AT_A_TIME // n)
         fit = _without_cases(jnp.full(rows, k, jnp.int32), jnp.full(rows, jnp.nan, x.dtype))
         return fit, cases.alike_enough, jnp.moveaxis(predictions, 1, 0)
 

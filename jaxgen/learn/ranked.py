@@ -316,7 +316,11 @@ class _Passed(NamedTuple):
 
 
 def first_alike(far: Float[Array, "n M"]) -> Int[Array, "n M"]:
-    """In lists of distances in their order, [n, M], of each place the first place with the same distance, [n, M]."""
+    """In lists of distances in their order, [n, M], of each place the first place with the same distance, [n, M]. In
+    double precision distances are the same if `in_order` may have rounded them to neighbouring numbers.
+    """
+    rounding = 4 * far.shape[1] * float(jnp.finfo(far.dtype).eps) if far.dtype == jnp.float64 else 0.0
     place = lax.broadcasted_iota(jnp.int32, far.shape, 1)
-    further = jnp.concatenate([jnp.ones_like(far[:, :1], bool), far[:, 1:] > far[:, :-1]], axis=1)
+    more = far[:, 1:] > far[:, :-1] * (1 + rounding)
+    further = jnp.concatenate([jnp.ones_like(far[:, :1], bool), more], axis=1)
     return lax.cummax(jnp.where(further, place, 0), axis=1)
