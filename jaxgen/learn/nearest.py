@@ -128,8 +128,8 @@ class LargestUnits(NamedTuple):
         return cls(cases, unit_of(cases), jnp.where(alike, 1, jnp.square(largest[None] / scales)))
 
     def lists(self, length: int) -> tuple[Int[Array, "n M"], Float[Array, " n"]]:
-        """The nearest cases of each, [n, M], and a distance that no other case comes below in the units of any row, [n];
-        finite.
+        """The nearest cases of each, [n, M], and a finite distance that no other case comes below in the units of any
+        row, [n].
         """
         _, case, beyond = nearest_cases(self.x, self.unit, length, ordered=False)
         number = jnp.finfo(beyond.dtype)
