@@ -2,6 +2,7 @@
 
 python benchmarks/learners.py                # about ten minutes; writes benchmarks/results/learners.txt
 python benchmarks/learners.py --only digits  # some lines, printed only
+python benchmarks/learners.py --only neighbours --to learners_neighbours.txt  # and written
 python benchmarks/learners.py --choices      # what a choice by leave-one-out costs; writes results/choices.txt
 """
 
@@ -219,11 +220,15 @@ def lines():
             Line("neighbours, k chosen of all (theirs of 5, by 5 folds)", name, read, learn.Neighbours(), chosen)
         )
         ours = learn.Normalised(learn.Neighbours(), how="standard")
-        made.append(Line("the same, normalised", name, read, ours, make_pipeline(StandardScaler(), chosen)))
+        made.append(
+            Line("neighbours, k chosen of all, normalised", name, read, ours, make_pipeline(StandardScaler(), chosen))
+        )
         at_most = learn.Neighbours(at_most=15)
         made.append(Line("neighbours, k chosen up to 15 (theirs of the same 5)", name, read, at_most, chosen))
         ours = learn.Normalised(at_most, how="standard")
-        made.append(Line("the same, normalised", name, read, ours, make_pipeline(StandardScaler(), chosen)))
+        made.append(
+            Line("neighbours, k chosen up to 15, normalised", name, read, ours, make_pipeline(StandardScaler(), chosen))
+        )
     for name in ("diabetes", "wine", "breast_cancer"):
         classes, read = name != "diabetes", real(name)
         made.append(Line("network, adam, batches", name, read, network(read(), classes), network_peer(classes)))
@@ -308,7 +313,8 @@ def choices():
 
 def main():
     parser = argparse.ArgumentParser(description="Every learner beside its counterpart in scikit-learn")
-    parser.add_argument("--only", help="lines whose learner or data hold this text; nothing is written")
+    parser.add_argument("--only", help="lines whose learner or data hold this text; written only with --to")
+    parser.add_argument("--to", help="the result file, such as learners_neighbours.txt", metavar="FILE")
     parser.add_argument("--choices", action="store_true", help="what a choice by leave-one-out costs, in choices.txt")
     arguments = parser.parse_args()
     only = arguments.only
@@ -345,8 +351,8 @@ def main():
         ]
     )
     print(text)
-    if not only:
-        publish("learners.txt", text)
+    if arguments.to or not only:
+        publish(arguments.to or "learners.txt", text)
 
 
 if __name__ == "__main__":

@@ -256,8 +256,8 @@ def test_cases_that_are_listed_are_the_nearest(data, dtype):
 
 
 def test_rows_whose_neighbours_are_not_all_listed_are_not_trusted():
-    """Too few cases of the row near some case; a row of tiny numbers; and lists of all cases, which are never too
-    short, nor are those that end among equal distances.
+    """Too few cases of the row near some case; a row of tiny numbers; distances that are all the same in single
+    precision. But lists of all cases are never too short, nor are those that end among equal distances.
     """
     random = np.random.default_rng(6)
     x, y = random.normal(size=(100, 1)), random.normal(size=(100, 1))
@@ -267,8 +267,11 @@ def test_rows_whose_neighbours_are_not_all_listed_are_not_trusted():
     assert trusted.tolist() == [True, False, True]
     np.testing.assert_allclose(together[trusted], each[trusted], rtol=1e-12)
     assert listed(learn.Neighbours(3), np.repeat(x[:2], 50, axis=0), y, w)[1].tolist() == [True, False, True]
-    x[0] = 1e9
-    assert listed(learn.Neighbours(3), x, y, 1.0 - np.eye(100)[:2])[1].tolist() == [False, True]
+    for far, sure in ((1e6, True), (1e9, False)):
+        x[0] = far
+        together, trusted, each = listed(learn.Neighbours(3), x, y, 1.0 - np.eye(100)[:2])
+        assert trusted.tolist() == [False, sure]
+        np.testing.assert_allclose(together[trusted], each[trusted], rtol=1e-12)
     together, trusted, each = listed(
         learn.Neighbours(3), x[:20], y[:20], np.stack([few, few | (np.arange(100) % 2 == 0)])[:, 1:21] * 1.0
     )
@@ -456,6 +459,29 @@ def test_the_smallest_of_numbers_whose_losses_are_equal_is_taken():
         np.testing.assert_allclose(least[set_number, 0], float(min(exact)) / (100 * n), rtol=1e-14)
     assert several > 5
     assert rounded > 0, "rounding should matter in some"
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+@pytest.mark.parametrize("at_most", [None, 25])
+def test_losses_of_repeated_cases_are_nothing_and_not_below(at_most, normalised):
+    """Every case has nineteen others like it, with its target. With them as neighbours nothing is lost, with more of
+    them much is: the least loss is nothing but rounding, and the smallest number with it is taken.
+    """
+    random = np.random.default_rng(16)
+    x, y = np.repeat(random.normal(size=(2, 30, 2)), 20, axis=1)
+    w = np.stack([np.ones(600), random.permutation(600) < 540, random.poisson(1, 600)]).astype(float)
+    learner = learn.Neighbours(at_most=at_most)
+    learner = learn.Normalised(learner) if normalised else learner
+    keys = jax.random.split(jax.random.key(0), len(w))
+    with jax.enable_x64(True):
+        fits, trusted, means = jax.jit(lambda x, y, w: learner.fit_rows(keys, x, y, w, None))(x, y, w)
+        told = {name: np.asarray(a) for name, a in jax.vmap(learner.diagnose)(fits).items()}
+    trusted, means = np.asarray(trusted), np.asarray(means)
+    assert trusted.all()
+    assert (told["neighbours"][trusted] == 1).all()
+    assert ((told["leave_one_out"] >= 0) & (told["leave_one_out"] < 1e-28))[trusted].all()
+    # Means of equal targets, which for normalised ones go to other units and back.
+    np.testing.assert_allclose(means[trusted], np.broadcast_to(y, means.shape)[trusted], rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 17, 100])

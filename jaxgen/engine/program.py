@@ -22,6 +22,7 @@ from jaxgen.engine import kept
 from jaxgen.engine.job import Job, fitted_alone
 from jaxgen.engine.pieces import Chain, divided, operations_of_once, without_unread
 from jaxgen.types.identity import text_of_known
+from jaxgen.types.learner import RARE
 
 _LAPACK = {
     *("cholesky", "cholesky_update", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product", "lu"),
@@ -251,7 +252,7 @@ def _widest_read(loops: Iterator[Any]) -> int:
 
 
 def _operations(program: Any, rounds: int | None, rows: int | None = None, shared: bool = False) -> float:
-    """Additions and multiplications of a traced program, roughly.
+    """Additions and multiplications of a traced program, roughly, without what is `RARE`.
 
     Args:
       program: traced.
@@ -267,6 +268,8 @@ def _operations(program: Any, rounds: int | None, rows: int | None = None, share
 def _operations_of(equation: Any, rounds: int | None, rows: int | None = None, shared: bool = False) -> float:
     """The same of a single equation."""
     name, inner = equation.primitive.name, list(_programs_in(equation))
+    if equation.params.get("name") == RARE:
+        return 0.0
     if inner:
         times, within = 1.0, rounds
         if name == "scan" and equation.params["length"] == rows:

@@ -10,6 +10,8 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jaxtyping import Array, Bool, Float, PyTree
 
+from jaxgen.types.learner import RARE
+
 _WRITTEN_OUT = 64
 """Lengths of an axis up to which operations along it are written out."""
 
@@ -87,6 +89,18 @@ def on_cpu() -> bool:
     config: Any = jax.config
     device = config.jax_default_device
     return getattr(device, "platform", device or jax.default_backend()) == "cpu"
+
+
+def where_rare(flag: Bool[Array, ""], function: Callable[[], PyTree], otherwise: PyTree) -> PyTree:
+    """What a function without arguments gives if a flag [] is set in any of the rows that run together, which is rare,
+    else what was found already, of the same shapes. The size of chunks goes by the work of rows without it.
+    """
+
+    def rare() -> PyTree:
+        return function()
+
+    rare.__name__ = RARE
+    return lax.cond(in_any_row(flag), jax.jit(rare), lambda: otherwise)
 
 
 @jax.custom_batching.custom_vmap

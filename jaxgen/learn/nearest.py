@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
-from jaxgen.learn.batched import in_any_row
+from jaxgen.learn.batched import in_any_row, where_rare
 from jaxgen.learn.distances import in_blocks, squared_distances, unit_of
 from jaxgen.learn.ranked import in_order
 
@@ -38,8 +38,8 @@ def nearest_cases(
 ) -> tuple[Float[Array, "n M"], Int[Array, "n M"], Float[Array, " n"]]:
     """Of each case the nearest of all, or of those with weight: how far away they are, the nearest first, and which
     they are; and a distance that no case that is not listed comes below, [n], infinite where all are listed. Distances
-    are squared, in a unit; those of cases without weight are infinite. Distances and their order are right up to errors
-    of products and of single precision if nobody needs them `ordered`.
+    are squared, in a unit, and no larger than that one; those of cases without weight are infinite. Distances and their
+    order are right up to errors of products and of single precision if nobody needs them `ordered`.
 
     Of many inputs the nearest are found by |a|^2 + |b|^2 - 2 ab, since all ab are one product of matrices. Errors of
     these are within what rounding of numbers as large as |a|^2 + |b|^2 can bring, and distances of those listed are
@@ -55,7 +55,7 @@ def nearest_cases(
         if far.dtype == least.dtype or not ordered:
             return least, case, beyond
         again, place = in_order(jnp.take_along_axis(far, case, axis=1))
-        return again, jnp.take_along_axis(case, place, axis=1), beyond
+        return jnp.minimum(again, beyond[:, None]), jnp.take_along_axis(case, place, axis=1), beyond
 
     if inputs < _MANY_INPUTS or length == n:
         return in_blocks(of_block, x, most)
@@ -208,4 +208,4 @@ def again_where(
         all_found = lax.while_loop(lambda state: state[0] < count, some, begin)[1]
         return jax.tree.map(lambda a, b: a.reshape(b.shape), all_found, found)
 
-    return lax.cond(in_any_row(jnp.any(short)), replaced, lambda: found)
+    return where_rare(jnp.any(short), replaced, found)

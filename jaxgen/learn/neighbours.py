@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.learn.batched import in_any_row, on_cpu
+from jaxgen.learn.batched import in_any_row, on_cpu, where_rare
 from jaxgen.learn.distances import AT_A_TIME, in_blocks, squared_distances, unit_of
 from jaxgen.learn.nearest import LargestUnits, again_where, nearest_cases
 from jaxgen.learn.ranked import Ranked, first_alike, in_order
@@ -198,7 +198,7 @@ class Neighbours(Learner):
                 return self._from_lists(Ranked.of(x, unit), y, w)
 
             known = fit, enough, predictions
-            fit, enough, predictions = lax.cond(in_any_row(~jnp.all(enough)), with_all, lambda: known)
+            fit, enough, predictions = where_rare(~jnp.all(enough), with_all, known)
         elif self.k is not None and ranked.case.shape[1] < n:
             found = predictions, enough
             again, valid = again_where(~jnp.all(enough, axis=1), found, with_last, AT_A_TIME // n)
@@ -279,7 +279,7 @@ class Neighbours(Learner):
         predictions, short = found = from_lists(min(n, self._listed))
         if (longer := _LONGER * self._listed) <= n // 2:
             many = jnp.mean(short.astype(x.dtype)) * _LONGER > 1
-            predictions, short = lax.cond(in_any_row(many), lambda: from_lists(longer), lambda: found)
+            predictions, short = where_rare(many, lambda: from_lists(longer), found)
         predictions = again_where(short, predictions, means_of_all, AT_A_TIME // n)
         fit = _without_cases(jnp.full(rows, k, jnp.int32), jnp.full(rows, jnp.nan, x.dtype))
         return fit, cases.alike_enough, jnp.moveaxis(predictions, 1, 0)

@@ -56,7 +56,7 @@ class Ranked(NamedTuple):
         (rows, n), used = w.shape, jnp.any(w > 0, axis=0)[:, None]
         total, unit = jnp.sum(w, axis=1), binary_unit(jnp.max(jnp.where(used, jnp.abs(y), 0)))
         y = y / unit
-        equal = 1 + n * float(jnp.finfo(y.dtype).eps)
+        equal = 1 + 16 * n * float(jnp.finfo(y.dtype).eps)
         numbers = n if at_most is None else min(n, at_most)
         most = total - 1 if at_most is None else jnp.minimum(total - 1, at_most)
 
@@ -213,7 +213,7 @@ class _Walk(NamedTuple):
         _, steps = self._with_group(end, end.at_edge)
         square, product, rest = (jnp.cumsum(a.reshape(self.numbers, -1), axis=0) for a in steps)
         number = (self.tried + 1 + jnp.arange(self.numbers, dtype=jnp.int32)).astype(self.w.dtype)[:, None]
-        losses = square - 2 * product / number + rest / jnp.square(number)
+        losses = jnp.maximum(square - 2 * product / number + rest / jnp.square(number), 0)
         return losses.reshape(-1), jnp.all(self._enough(known), axis=0)
 
     def _with_group(

@@ -36,6 +36,12 @@ class Freedom(NamedTuple):
     y_scale: bool = False
 
 
+RARE = "rarely"
+"""Name of a function inside a learner's program, made by `jax.jit`, that only few runs need: chunks of rows are sized
+without it.
+"""
+
+
 class RowUnits(NamedTuple):
     """Units that each of R rows has for its own: what is taken off inputs [R, D] and targets [R, K], and what they are
     divided by then.
