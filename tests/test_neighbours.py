@@ -461,6 +461,24 @@ def test_the_smallest_of_numbers_whose_losses_are_equal_is_taken():
     assert rounded > 0, "rounding should matter in some"
 
 
+def test_an_outlier_has_its_nearest_cases_though_single_precision_cannot_tell():
+    """All cases are equally far away from it in single precision, in which the nearest are looked for."""
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(300, 2)), random.normal(size=(300, 1))
+    x[0] = 1e9
+    w = (random.random((3, 300)) < 0.95).astype(float)
+    w[:, 0] = 1
+    keys = jax.random.split(jax.random.key(0), 3)
+    with jax.enable_x64(True):
+        found = jax.jit(lambda x, y, w: learn.Neighbours(at_most=10).fit_rows(keys, x, y, w, None))(x, y, w)
+    fits, trusted, means = jax.tree.map(np.asarray, found)
+    assert trusted.all()
+    for row, number in enumerate(fits.k):
+        far = np.where(w[row] > 0, np.sum((x - x[0]) ** 2, axis=1), np.inf)
+        want = y[np.argsort(far)[:number]].mean(0)
+        np.testing.assert_allclose(means[row, 0], want, rtol=1e-12)  # sums of the same terms in another order
+
+
 @pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize("at_most", [None, 25])
 def test_losses_of_repeated_cases_are_nothing_and_not_below(at_most, normalised):
