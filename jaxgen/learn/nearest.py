@@ -38,8 +38,8 @@ def nearest_cases(
 ) -> tuple[Float[Array, "n M"], Int[Array, "n M"], Float[Array, " n"]]:
     """Of each case the nearest of all, or of those with weight: how far away they are, the nearest first, and which
     they are; and a distance that no case that is not listed comes below, [n], infinite where all are listed. Distances
-    are squared, in a unit, and no larger than that one; those of cases without weight are infinite. Distances and their
-    order are right up to errors of products and of single precision if nobody needs them `ordered`.
+    are squared, in a unit, and cut at that one; those of cases without weight are infinite. If nobody needs them
+    `ordered`, distances and their order are right up to errors of products and of single precision.
 
     Of many inputs the nearest are found by |a|^2 + |b|^2 - 2 ab, since all ab are one product of matrices. Errors of
     these are within what rounding of numbers as large as |a|^2 + |b|^2 can bring, and distances of those listed are
