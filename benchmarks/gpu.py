@@ -1,11 +1,13 @@
 """The engine on an accelerator, beside what that device can do, in one command of less than eight minutes.
 
-    python benchmarks/gpu.py            writes results/gpu_DEVICE.txt on an accelerator; a small size on a CPU
-    python benchmarks/gpu.py --quick    the small size on any device; writes nothing
+    python benchmarks/gpu.py                   writes results/gpu_DEVICE.txt on an accelerator; a small size on a CPU
+    python benchmarks/gpu.py networks larsen   some parts: networks, learners, larsen, neal
+    python benchmarks/gpu.py --quick           the small size on any device; writes nothing
 
-Measured are the table of networks of `speed.py --networks`, Neal's mlp-bgd methods on his tasks, and Larsen & Hansen's
-Table 1. On a CPU everything is a tenth of the size or less, so that the script stays true where there is no
-accelerator; its result file is then gpu_cpu.txt.
+Measured are the table of networks of `speed.py --networks`, Neal's mlp-bgd methods on his tasks, Larsen & Hansen's
+Table 1, and learners of `learners.py` beside the CPU of the same machine, with the largest difference of a loss. On a
+CPU everything is a tenth of the size or less, so that the script stays true where there is no accelerator; its result
+file is then gpu_cpu.txt.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from learners import network, real, simulated
 from quiet import Watch, publish
 from speed import machine
 from speed_networks import HIDDEN, jaxgen_networks, timed
@@ -51,7 +54,7 @@ class Size:
 
 WHOLE = Size(
     shapes=((8, 64), (8, 1024), (32, 256), (32, 1024)),
-    networks=(16, 64, 250, 1000, 4000, 16_000),
+    networks=(16, 250, 4000),
     families=tuple((family, inputs) for inputs in (8, 32) for family in delve.FAMILIES),
     steps=20_000,
     sets=30_000,
@@ -110,8 +113,13 @@ def limits(size):
     )
 
 
-def network_table(size, products, tanhs):
-    """Lines of the table of networks: nanoseconds per case and epoch, and their share of the limit."""
+def network_table(size):
+    """Lines of the table of networks: nanoseconds per case and epoch, and their share of what the device can do."""
+    products, memory, tanhs = limits(size)
+    by = " by one core" if jax.local_devices()[0].platform == "cpu" else ""
+    yield f"the device: {products / 1e9:,.0f} GFLOP/s in a product of {size.product} x {size.product} matrices in full"
+    yield f"single precision, {memory / 1e9:,.0f} GB/s of memory{by}, {tanhs / 1e9:,.1f} tanh a nanosecond"
+    yield ""
     names = "".join(f"{f'D={d}, N={n}':>18}" for d, n in size.shapes)
     yield "Nanoseconds per case and epoch of gradient descent, 20 tanh units, single precision; share of the limit"
     yield f"{'networks at once':20}{names}"
@@ -160,33 +168,82 @@ def larsen_table(size):
     yield f"  {seconds[0]:.2f} s with compilation, {seconds[1]:.2f} s again: {total / seconds[1]:,.0f} fits a second"
 
 
+def some_learners(size):
+    """Name, data and learner of each line of the table of learners."""
+    n = 20_000 if size is WHOLE else 2000
+    linear, classes = f"{n:,} x 50", f"{n:,} x 50, 5 classes"
+    read = {name: real(name) for name in ("diabetes", "wine", "breast_cancer", "digits")}
+    read |= {"500 x 300": simulated(500, 300), linear: simulated(n, 50), classes: simulated(n, 50, 5)}
+    data = {name: each() for name, each in read.items()}
+    stopped = learn.Normalised(learn.EarlyStopped(learn.Descent(learn.MLP((HIDDEN,)), steps=500)), how="delve")
+    made = [
+        *(("least squares", name, learn.LeastSquares()) for name in ("diabetes", linear)),
+        *(("ridge", name, learn.LeastSquares(ridge=1.0)) for name in ("500 x 300", linear)),
+        *(("ridge, penalty chosen", name, learn.Ridge()) for name in ("diabetes", "500 x 300", linear)),
+        *(("logistic", name, learn.Logistic(ridge=1.0)) for name in ("wine", "breast_cancer", "digits", classes)),
+        *(("15 neighbours", name, learn.Neighbours(15)) for name in ("diabetes", "digits")),
+        ("15 neighbours, normalised", "diabetes", learn.Normalised(learn.Neighbours(15), how="standard")),
+        ("neighbours, k chosen up to 15", "diabetes", learn.Neighbours(at_most=15)),
+        ("neighbours, k chosen of all", "diabetes", learn.Neighbours()),
+        ("network, adam, batches", "diabetes", network(data["diabetes"], False)),
+        ("network, adam, batches", "breast_cancer", network(data["breast_cancer"], True)),
+        ("4 networks stopped early", "diabetes", stopped),
+    ]
+    return [(learner, name, data[name], ours) for learner, name, ours in made]
+
+
+def learner_table(size):
+    """Lines of the table of learners: seconds on the device and on the CPU, and how far their losses differ."""
+    folds, repeats = (10, 10) if size is WHOLE else (10, 1)
+    cpu = jax.local_devices(backend="cpu")
+    yield f"{folds * repeats} rows, ten folds: seconds of the first call, compilation included, of the next, and of one"
+    yield "on the CPU of the machine; the largest difference between their losses of a case, relative to the mean loss"
+    yield f"{'learner':32}{'data':24}{'first':>8}{'next':>9}{'CPU, next':>11}{'times':>7}{'difference':>12}"
+    for learner, name, data, ours in some_learners(size):
+        plan = resample.k_fold(jax.random.key(0), data.n, folds, repeats)
+        first, found = seconds_of(ours, data, plan, None)
+        again = min(seconds_of(ours, data, plan, None)[0] for _ in range(2))
+        seconds_of(ours, data, plan, cpu)
+        here, right = seconds_of(ours, data, plan, cpu)
+        difference = np.max(np.abs(found.values - right.values)) / np.mean(right.values)
+        times = f"{here / again:.2g}"
+        yield f"{learner:32}{name:24}{first:8.2f}{again:9.3f}{here:11.3f}{times:>7}{difference:12.1e}"
+
+
+def seconds_of(learner, data, plan, devices):
+    """Seconds of a call of `assess` on some devices, and what it gives."""
+    begun = time.perf_counter()
+    found = jg.assess(jax.random.key(1), learner, data, plan, devices=devices)
+    return time.perf_counter() - begun, found
+
+
+PARTS = {"networks": network_table, "learners": learner_table, "larsen": larsen_table, "neal": neal_sweep}
+"""Functions of a size that give the lines of each part."""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="the small size on any device; writes nothing")
-    quick = parser.parse_args().quick
+    parser.add_argument("parts", nargs="*", help=f"some of {', '.join(PARTS)}; all by default", metavar="PART")
+    arguments = parser.parse_args()
     device = jax.local_devices()[0]
-    size = SMALL if quick or device.platform == "cpu" else WHOLE
-    watch, begun = Watch(), time.perf_counter()
-    products, memory, tanhs = limits(size)
-    by = " by one core" if device.platform == "cpu" else ""
-    lines = [
-        f"The engine on {len(jax.local_devices())} {device.device_kind}" + (", small sizes" if size is SMALL else ""),
-        machine(),
-        "",
-        f"the device: {products / 1e9:,.0f} GFLOP/s in a product of {size.product} x {size.product} matrices in full "
-        f"single precision, {memory / 1e9:,.0f} GB/s of memory{by}, {tanhs / 1e9:,.1f} tanh a nanosecond",
-        "",
-        *network_table(size, products, tanhs),
-        "",
-        *neal_sweep(size),
-        "",
-        *larsen_table(size),
-        "",
-        f"all of this in {time.perf_counter() - begun:.0f} s",
-        watch.line(),
-    ]
-    print("\n".join(lines))
-    if not quick:
+    size = SMALL if arguments.quick or device.platform == "cpu" else WHOLE
+    watch, begun, lines = Watch(), time.perf_counter(), []
+
+    def say(line):
+        lines.append(line)
+        print(line, flush=True)
+
+    say(f"The engine on {len(jax.local_devices())} {device.device_kind}" + (", small sizes" if size is SMALL else ""))
+    say(machine())
+    for name in arguments.parts or PARTS:
+        say("")
+        for line in PARTS[name](size):
+            say(line)
+    say("")
+    say(f"all of this in {time.perf_counter() - begun:.0f} s")
+    say(watch.line())
+    if not arguments.quick:
         name = re.sub(r"\W+", "_", device.device_kind.lower()).strip("_")
         publish(f"gpu_{name}.txt", "\n".join(lines))
 

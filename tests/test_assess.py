@@ -709,6 +709,7 @@ def test_a_learner_that_prepares_no_learner_is_told_so():
         assess(KEY, Wrong(), problem(), splits(20))
 
 
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="on other devices no program calls LAPACK")
 @pytest.mark.parametrize(
     ("learner", "alone"),
     [
@@ -734,6 +735,7 @@ def blas_threads():
     return [library.num_threads for library in ThreadpoolController().select(user_api="blas").lib_controllers]
 
 
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="on other devices no program calls LAPACK")
 @pytest.mark.parametrize("inputs", [3, 600])
 def test_lapack_has_one_thread_for_small_matrices(inputs, monkeypatch):
     """While rows are trained; afterwards it has as many as before, also if that failed."""

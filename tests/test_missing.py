@@ -157,7 +157,7 @@ def test_missing_levels_are_missing_in_every_column_of_the_category():
 def test_a_csv_file_with_gaps(tmp_path):
     TABLE.to_csv(tmp_path / "gaps.csv", index=False)
     kept = datasets.read_csv(tmp_path / "gaps.csv", "y", missing="keep")
-    np.testing.assert_allclose(kept.x, KEPT.x, rtol=1e-15)
+    np.testing.assert_allclose(kept.x, KEPT.x, rtol=1e-14)  # pandas before 3.1 drops digits after leading zeros
 
 
 DAYS = pd.Series(pd.date_range("2020-01-31", periods=N, freq="D"))

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxgen.loss import about
 from jaxgen.types import Learner, Loss
 from jaxgen.types.calls import as_array, distribution_of, explained, failure_of, losses_of, predictions_of
+from jaxgen.types.devices import in_full_precision
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ class Job:
         failure, info = jax.vmap(lambda p, _: (self.failed(p), self.told(p)))(params, r)
         return losses, predictions, failure, trusted, info
 
+    @in_full_precision()
     def fitted(self, key, x, y, typical, train, q, r):
         """Parameters [b, ...] and trusted [b] of those rows, and their predictions [b, N, K] if training made them."""
         row_keys = jax.vmap(lambda row: jax.random.fold_in(jax.random.fold_in(key, q), row))(r)
@@ -103,12 +105,14 @@ class Job:
         params = jax.vmap(lambda k, w: fitted_alone(one, k, x, y, w))(row_keys, weights)
         return params, jnp.ones(len(r), bool), None
 
+    @in_full_precision()
     def trained(self, row_key, x, y, w):
         """Parameters [...] of one row, whose training weights are w [N]."""
         with explained(self.learner, "fit(key, x, y, w)"):
             params = self.learner.fit(row_key, *self._gathered(x, y, w.astype(x.dtype)))
             return jax.tree.map(jnp.asarray, params)
 
+    @in_full_precision()
     def tested(self, params, x, y):
         """Losses [N] of one row on all cases, and its predictions [N + M, K] or None."""
         predictions = predictions_of(self.learner, params, x, jnp.pad(y, ((0, self.new), (0, 0))) if self.new else y)

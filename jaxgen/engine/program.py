@@ -71,7 +71,7 @@ _NOT_MUCH = 4e9
 _ROWS = (61, 67, 71, 73, 79, 83)
 """Rows of a chunk that is traced to see what it takes."""
 
-_PASSES = "xla_disable_hlo_passes"
+_PASSES, _TRITON = "xla_disable_hlo_passes", "xla_gpu_enable_triton_gemm"
 """The option by which XLA leaves out some of its passes; what users say of it themselves stays."""
 
 _LEAST_EFFORT, _MOST_EFFORT = 7, 14
@@ -477,11 +477,15 @@ def _parts(
 
 
 def _options(job: Job, work: float, busy: bool) -> dict[str, Any]:
-    """How XLA is to compile a piece of a job on a CPU that does some work in a run, in operations, unless JAX is set to
-    compile without optimisations.
+    """How XLA is to compile a piece of a job on a CPU or GPU that does some work in a run, in operations, unless JAX is
+    set to compile without optimisations.
 
-    LLVM's highest level takes up to twice as long as the next and gives code that is no faster: 5.0 and 2.0 s for a
-    network trained by adam. Its lowest takes half of that again, but with the older way to write out fused operations
+    On a GPU, XLA would compile many versions of each product of matrices by Triton and time them, which products of
+    small models do not repay. Without them first calls on an H100 took 4 s in place of 21 (penalties chosen), 7 in
+    place of 20 (softmax regressions) and 5 in place of 8 (networks), and the next ones as long as before.
+
+    On a CPU, LLVM's highest level takes up to twice as long as the next and gives code that is no faster: 5.0 and 2.0 s
+    for a network trained by adam. Its lowest takes half of that again, but with the older way to write out fused operations
     it gives wrong numbers (seen with jaxlib 0.8.1 and 0.10.2: NaN of neighbours). A linear learner, one that asks for
     double precision, takes longer to compile than to run: that older way needs half the time for it, and runs as fast.
     Networks run twice as long that way, which is still less than what it saves where there is not much to do.
@@ -491,10 +495,13 @@ def _options(job: Job, work: float, busy: bool) -> dict[str, Any]:
     another. Networks took up to 15 % longer. Chunks whose rows share work are larger than a cache anyway.
     """
     values: Any = jax.config.values
-    if job.devices[0].platform != "cpu" or values.get("jax_disable_most_optimizations"):
+    platform, asked = job.devices[0].platform, os.environ.get("XLA_FLAGS", "")
+    if platform not in ("cpu", "gpu") or values.get("jax_disable_most_optimizations"):
         return {}
+    if platform == "gpu":
+        return {} if _TRITON in asked else {_TRITON: False}
     older = {"xla_cpu_use_fusion_emitters": False} if job.learner.precise or work < _NOT_MUCH else {}
-    whole = {_PASSES: "cpu-parallel-task-assigner"} if busy and _PASSES not in os.environ.get("XLA_FLAGS", "") else {}
+    whole = {_PASSES: "cpu-parallel-task-assigner"} if busy and _PASSES not in asked else {}
     return {"xla_backend_optimization_level": 2, **older, **whole}
 
 

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
-from jaxtyping import Array, Bool, Float, PyTree
+from jaxtyping import Array, Bool, Float, PyTree, Shaped
 
+from jaxgen.types.devices import on_cpu
 from jaxgen.types.learner import RARE
 
 _WRITTEN_OUT = 64
@@ -84,11 +85,11 @@ def in_turn(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     return lambda *rows: lax.map(lambda row: function(*row), rows)
 
 
-def on_cpu() -> bool:
-    """Whether the program that is traced is made for a CPU, see `Job`."""
-    config: Any = jax.config
-    device = config.jax_default_device
-    return getattr(device, "platform", device or jax.default_backend()) == "cpu"
+def once(numbers: PyTree[Shaped[Array, "..."]]) -> PyTree[Shaped[Array, "..."]]:
+    """Arrays [...] that all who read them find the same. XLA for GPUs would compute numbers again where they are used,
+    with other roundings; XLA for CPUs knows no such means.
+    """
+    return numbers if on_cpu() else lax.optimization_barrier(numbers)
 
 
 def where_rare(flag: Bool[Array, ""], function: Callable[[], PyTree], otherwise: PyTree) -> PyTree:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
+from jaxgen.learn.batched import once
 from jaxgen.learn.scale import binary_unit
 
 AT_A_TIME = 1 << 17
@@ -57,7 +58,7 @@ def squared_distances(
 
     nothing = jnp.zeros((len(x), len(cases)), x.dtype)
     far = _sum_over_inputs(lambda d: jnp.square(ours[d][:, None] - theirs[d][None]), len(ours), nothing)
-    return jnp.where(w[:, None] > 0, far, jnp.inf)
+    return once(jnp.where(w[:, None] > 0, far, jnp.inf))
 
 
 def _sum_over_inputs(term: Callable[[Any], Array], inputs: int, nothing: Array) -> Array:

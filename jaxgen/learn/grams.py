@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from jaxgen.learn.batched import on_cpu
+from jaxgen.types.devices import on_cpu
 
 _CASES = 480
 """Of a block, which stays in the cache of a core; no power of two, which would put rows of it in the same places."""

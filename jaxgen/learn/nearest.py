@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
-from jaxgen.learn.batched import in_any_row, where_rare
+from jaxgen.learn.batched import in_any_row, once, where_rare
 from jaxgen.learn.distances import in_blocks, squared_distances, unit_of
 from jaxgen.learn.ranked import in_order
 
@@ -146,7 +146,7 @@ class LargestUnits(NamedTuple):
         squares = jnp.square((self.x[case] - at[:, None]) / self.unit)
         far = jnp.einsum("bmd,rd->bmr" if rows_last else "bmd,rd->brm", squares, self.factors, precision="highest")
         weight = w.T[case] if rows_last else jnp.moveaxis(w.T[case], 2, 1)
-        return jnp.where(weight > 0, far, jnp.inf), weight
+        return once(jnp.where(weight > 0, far, jnp.inf)), weight
 
     def apart_from_all(
         self, at: Int[Array, " p"], w: Float[Array, "R n"], row: Int[Array, " p"]
@@ -161,7 +161,7 @@ class LargestUnits(NamedTuple):
 
         far = lax.fori_loop(0, len(ours), add, jnp.zeros((len(self.x), len(at)), self.x.dtype))
         weight = w[row].T
-        return jnp.where(weight > 0, far, jnp.inf), weight
+        return once(jnp.where(weight > 0, far, jnp.inf)), weight
 
     @property
     def alike_enough(self) -> Bool[Array, " R"]:

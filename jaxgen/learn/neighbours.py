@@ -8,11 +8,12 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.learn.batched import in_any_row, on_cpu, where_rare
+from jaxgen.learn.batched import in_any_row, where_rare
 from jaxgen.learn.distances import AT_A_TIME, in_blocks, squared_distances, unit_of
 from jaxgen.learn.nearest import LargestUnits, again_where, nearest_cases
 from jaxgen.learn.ranked import Ranked, first_alike, in_order
 from jaxgen.types import Data, Freedom, Key, Learner, Plan, RowUnits
+from jaxgen.types.devices import on_cpu
 from jaxgen.types.numbers import require
 
 _FEW = 20

@@ -15,6 +15,7 @@ from jaxgen.learn.bayes.learner import Bayes, Posterior
 from jaxgen.learn.wrap.wrapper import Changing, Wrapper
 from jaxgen.types import Data, Key, Learner, Plan, as_learner, keys
 from jaxgen.types.checks import check_missing
+from jaxgen.types.devices import in_full_precision
 from jaxgen.types.numbers import require_kind, shown
 from jaxgen.types.plan import as_weights
 
@@ -115,6 +116,7 @@ def posterior_draws(key: Key, learner: Any, data: Data, train: Any = None, at: A
 
 
 @partial(jax.jit, static_argnums=0)
+@in_full_precision()
 def _run(
     learner: Learner,
     key: Key,

@@ -22,6 +22,7 @@ from jaxgen.learn.network.iterative import Cases, prepare
 from jaxgen.learn.network.nets import MLP
 from jaxgen.learn.network.objectives import Objective, check_objective
 from jaxgen.types import Data, Key, Learner, Plan
+from jaxgen.types.devices import in_full_precision
 from jaxgen.types.numbers import require, require_number, require_one_of, shown
 from jaxgen.types.predictive import Mixture
 
@@ -202,6 +203,7 @@ class Bayes(Learner):
         """The groups of weights of its network on so many inputs and outputs."""
         return self.prior.groups(self.network, inputs, outputs)
 
+    @in_full_precision()
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Posterior:
         """Chains on cases [n, D], [n, K] of weights [n]."""
         used = prepare(x, y, w)
@@ -220,6 +222,7 @@ class Bayes(Learner):
         rhat, effective = of_all(traces.reshape(self.chains, kept, -1))
         return Posterior(states, rejected, jnp.exp(chain.log_step), rhat, effective, known & jnp.all(finite))
 
+    @in_full_precision()
     def predict(self, params: Posterior, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean of the predictions of all kept networks; probabilities in a classification."""
         nets, inputs = jax.tree.map(_flat, params.states.params), x.T

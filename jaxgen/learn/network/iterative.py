@@ -17,6 +17,7 @@ from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.network.nets import MLP, Forward, PerTask, as_network, check_network
 from jaxgen.learn.network.objectives import Objective, Penalty, as_objective, check_objective, check_penalty
 from jaxgen.types import Data, Key, Learner, Minimum, Params, Plan
+from jaxgen.types.devices import in_full_precision
 from jaxgen.types.numbers import require, require_number, shown
 
 _NETWORK = MLP()
@@ -177,6 +178,7 @@ class Iterative(Learner):
         """
         return as_network(self.network).start(jax.random.fold_in(key, 0), x, y)
 
+    @in_full_precision()
     def fit(
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None
     ) -> Trained:
@@ -195,6 +197,7 @@ class Iterative(Learner):
         """Whether `begin` takes `units`, in which the network sees its inputs."""
         return False
 
+    @in_full_precision()
     def fit_in_units(
         self,
         key: Key,
@@ -212,6 +215,7 @@ class Iterative(Learner):
         training = self.begin(key, x, y, w, None, Units(centre, scale))
         return self._measured(training, training.advance(training.state, 0, self.steps), self.steps)
 
+    @in_full_precision()
     def path(
         self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], start: PyTree = None
     ) -> Trained:
@@ -328,6 +332,7 @@ class Iterative(Learner):
             f"expected {type(self).__name__} to have a method begin, got none; write begin(key, x, y, w, start)"
         )
 
+    @in_full_precision()
     def predict(self, params: Trained, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Predicted targets, in the units of y; probabilities for a cross-entropy."""
         outputs = as_network(self.network).forward(params.params, x.T, statistics=params.statistics).outputs

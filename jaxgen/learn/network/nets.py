@@ -19,6 +19,7 @@ from jaxtyping import Array, Float, PyTree
 
 from jaxgen.learn.network.activations import activation_of
 from jaxgen.types import Data, Key
+from jaxgen.types.devices import in_full_precision
 from jaxgen.types.keys import several
 from jaxgen.types.numbers import first_line, require, require_flag, require_number, shown
 from jaxgen.types.value import Value
@@ -245,7 +246,8 @@ def _applied(
     for cases of the same shape.
     """
     layers: Any = _Layers(mlp, len(params["output"]["bias"]))
-    return layers.apply({"params": params}, x, w, statistics, key, turned)
+    with in_full_precision():
+        return layers.apply({"params": params}, x, w, statistics, key, turned)
 
 
 def _level(values: float | tuple[float, ...], layer: int, single: bool) -> float:
@@ -537,7 +539,8 @@ class _Foreign:
         rngs = {} if key is None else {"dropout": key}
         flags: dict[str, Any] = self._flags(key is not None)
         seen: Any
-        outputs, seen = self.module.apply({"params": params}, x.T, rngs=rngs, mutable=["intermediates"], **flags)
+        with in_full_precision():
+            outputs, seen = self.module.apply({"params": params}, x.T, rngs=rngs, mutable=["intermediates"], **flags)
         return Forward(
             outputs.T.astype(x.dtype), tuple(layer.T for layer in jax.tree.leaves(seen.get("intermediates", {}))), ()
         )

@@ -24,6 +24,7 @@ from jaxgen.learn.wrap.validation import (
 from jaxgen.learn.wrap.wrapper import Wrapper
 from jaxgen.loss import about, by_name, squared
 from jaxgen.types import Data, Freedom, Key, Loss, Params, Plan
+from jaxgen.types.devices import in_full_precision
 from jaxgen.types.keys import several
 from jaxgen.types.numbers import require, require_flag, require_number, shown
 from jaxgen.types.predictive import Mixture
@@ -98,6 +99,7 @@ class EarlyStopped(Wrapper):
         inside = self.inside.freedom
         return inside._replace(y_shift=inside.y_shift and about(by_name(self.loss)).shift_free, y_scale=False)
 
+    @in_full_precision()
     def fit(
         self,
         key: Key,

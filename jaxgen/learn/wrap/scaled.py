@@ -68,7 +68,7 @@ class Scaled(Changing):
     def _factors(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Float[Array, " D"]:
         """Of inputs that must come as they are, 1."""
         used = (w > 0)[:, None]
-        products = jnp.where(used, x * w[:, None], 0).T @ jnp.where(used, y, 0)
+        products = jnp.matmul(jnp.where(used, x * w[:, None], 0).T, jnp.where(used, y, 0), precision="highest")
         raw = jnp.asarray([i in self.raw_inputs for i in range(x.shape[1])])
         sizes = jnp.where(raw, 0, jnp.sum(jnp.square(products), axis=1))
         return jnp.where(raw, 1, jnp.maximum(jnp.sqrt(relative(sizes)), self.floor))
