@@ -484,11 +484,12 @@ def _options(job: Job, work: float, busy: bool) -> dict[str, Any]:
     small models do not repay. Without them first calls on an H100 took 4 s in place of 21 (penalties chosen), 7 in
     place of 20 (softmax regressions) and 5 in place of 8 (networks), and the next ones as long as before.
 
-    On a CPU, LLVM's highest level takes up to twice as long as the next and gives code that is no faster: 5.0 and 2.0 s
-    for a network trained by adam. Its lowest takes half of that again, but with the older way to write out fused operations
-    it gives wrong numbers (seen with jaxlib 0.8.1 and 0.10.2: NaN of neighbours). A linear learner, one that asks for
-    double precision, takes longer to compile than to run: that older way needs half the time for it, and runs as fast.
-    Networks run twice as long that way, which is still less than what it saves where there is not much to do.
+    On a CPU, LLVM's highest level takes up to twice as long as the next and gives code that is no faster: 5.0 and
+    2.0 s for a network trained by adam. Its lowest takes half of that again, but with the older way to write out
+    fused operations it gives wrong numbers (seen with jaxlib 0.8.1 and 0.10.2: NaN of neighbours). A linear
+    learner, one that asks for double precision, takes longer to compile than to run: that older way needs half the
+    time for it, and runs as fast. Networks run twice as long that way, which is still less than what it saves where
+    there is not much to do.
 
     XLA divides long elementwise operations between the cores. It is told not to where every core is `busy` with a
     chunk of its own: the arrays of a chunk fit into the cache of its core, and half of them would move to that of
