@@ -751,7 +751,7 @@ def test_lapack_has_one_thread_for_small_matrices(inputs, monkeypatch):
             yield
 
     monkeypatch.setattr(ENGINE, "alone", watched)
-    losses = assess(KEY, learn.Ridge(), problem(800, inputs), splits(2, 0.5, n=800))
+    losses = assess(KEY, learn.Ridge(), problem(1300, inputs), splits(2, 0.5, n=1300))
     assert np.isfinite(losses.test_mean).all()
     decomposed, within = seen[-1]
     assert decomposed >= inputs

@@ -90,7 +90,7 @@ def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
     least_rows, least_share = learner.worth_sharing
     together = learner.shares_rows and fewest >= least_share * data.n
     together = together and plan.resamples >= (min(2, least_rows) if large else least_rows)
-    together = together and not about(loss).distribution
+    together = together and learner.shares_rows_of(data.n, most, data.d) and not about(loss).distribution
     counts = together and learner.counts_left_out and not plan.repeats_cases
     always = learner.copies_cases and not large
     gathered = most < data.n if always else most <= _GATHER_SHARE * data.n

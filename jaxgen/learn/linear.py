@@ -16,7 +16,7 @@ from jaxgen.learn.gradients import gradients_solver
 from jaxgen.learn.grams import gram, weighted_grams
 from jaxgen.learn.products import Products, of_left_out
 from jaxgen.learn.scale import binary_unit
-from jaxgen.learn.shrinkage import Centred, Shrinkage
+from jaxgen.learn.shrinkage import Centred, Shrinkage, Span, is_wide
 from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Plan, RowUnits
 from jaxgen.types.numbers import require_flag, require_number
 
@@ -113,7 +113,12 @@ class LeastSquares(Learner):
         used = (w > 0)[:, None]
         x, y = jnp.where(used, x, 0), jnp.where(used, y, 0)
         with jax.default_matmul_precision("highest"):
-            return self._least_norm(x, y, w) if self.minimum_norm and not self.ridge else self._full_rank(x, y, w)
+            if self.minimum_norm and not self.ridge:
+                return self._least_norm(x, y, w)
+            if self.ridge and is_wide(x):
+                span = Span.of(x, w, self.intercept)
+                return span.restored(self._full_rank(span.cases, y, w))
+            return self._full_rank(x, y, w)
 
     def shares_along(self, setting: str) -> bool:
         """Of the ridge: one decomposition of the training cases serves all."""
@@ -146,6 +151,12 @@ class LeastSquares(Learner):
     ) -> tuple[LinearFit, Bool[Array, " R"]]:
         """The fits of R weightings of the same cases at once, and which of them to trust."""
         with jax.default_matmul_precision("highest"):
+            if is_wide(x) and (self.ridge or self.minimum_norm):
+                span = Span.of(x, jnp.ones_like(x[:, 0]), self.intercept)
+                fits, trusted = self.fit_rows(keys, span.cases, y, w, left_out)
+                return span.restored(fits), trusted
+            if x.shape[1] == len(x) and self.minimum_norm and not self.ridge:
+                return jax.vmap(self._least_norm, in_axes=(None, None, 0))(x, y, w), jnp.ones(len(w), bool)
             if self.ridge and x.size >= _MUCH and not _leaves_out_few(left_out, x.shape[1]):
                 return self._ridge_of_much(x, y, w, left_out)
             design, scale = self._design(x)
@@ -203,7 +214,10 @@ class LeastSquares(Learner):
             return jax.vmap(_in_units)(fits, *units), trusted
         with jax.default_matmul_precision("highest"):
             products = Products.of(x, y, w, True)
-            weights, trusted = self._with_ridge(products, units, jnp.ones_like(units.x_scale), left_out)
+            if is_wide(x):
+                weights, trusted = self._of_wide(products, units)
+            else:
+                weights, trusted = self._with_ridge(products, units, jnp.ones_like(units.x_scale), left_out)
             fits = LinearFit(weights, products.in_units(weights, units)[1], jnp.zeros(len(w), bool))
         return fits, trusted
 
@@ -261,6 +275,38 @@ class LeastSquares(Learner):
         nothing = jnp.zeros((d, products.y.shape[1], rows), ridge.dtype)
         _, found = lax.while_loop(unfinished, refine, (jnp.int32(0), _Refined(nothing, nothing)))
         return jnp.moveaxis(found.solution, -1, 0), exact(found)
+
+    def _of_wide(self, products: Products, units: RowUnits) -> tuple[Float[Array, "R D K"], Bool[Array, " R"]]:
+        """Weights in the units of each row, of more inputs than cases, and which of them to trust, see `_with_ridge`.
+
+        They are A' a / ridge, with A the cases of the row in its units, about its mean and times the root of their
+        weights, and (1 + A A' / ridge) a = b, b the same of targets: there is an unknown for each case.
+        """
+        cases, scale = products, units.x_scale
+        n, eps = len(cases.x), float(jnp.finfo(cases.x.dtype).eps)
+        inverse, root = 1 / (jnp.square(scale) * self.ridge), jnp.sqrt(cases.w)
+        at_mean = jnp.einsum("nd,rd->rn", cases.x, inverse * cases.x_mean)
+        mean = jnp.einsum("rd,rd->r", cases.x_mean, inverse * cases.x_mean)
+        inside = weighted_grams(cases.x.T, inverse) - at_mean[:, :, None] - at_mean[:, None] + mean[:, None, None]
+        matrices = jnp.eye(n, dtype=root.dtype)[None] + root[:, :, None] * inside * root[:, None]
+        solve = eliminated(jnp.moveaxis(matrices, 0, -1))
+
+        def weights_of(found: Float[Array, "n K R"]) -> Float[Array, "R D K"]:
+            values = root[:, :, None] * jnp.moveaxis(found, -1, 0)
+            slope = jnp.einsum("nd,rnk->rdk", cases.x, values)
+            slope = slope - cases.x_mean[:, :, None] * jnp.sum(values, axis=1)[:, None]
+            return slope / (scale * self.ridge)[:, :, None]
+
+        def refine(_, state: _Refined) -> _Refined:
+            outside = weights_of(state.solution) * units.y_scale[:, None] / scale[:, :, None]
+            left = root[:, :, None] * cases.residual(outside) / units.y_scale[:, None]
+            correction = solve(jnp.moveaxis(left, 0, -1) - state.solution)
+            return _Refined(state.solution + correction, correction)
+
+        nothing = jnp.zeros((n, cases.y.shape[1], len(scale)), root.dtype)
+        found = lax.fori_loop(0, 2, refine, _Refined(nothing, nothing))
+        size, moved = (jnp.sum(jnp.square(v), axis=(0, 1)) for v in (found.solution, found.correction))
+        return weights_of(found.solution), moved <= eps * size
 
     def _design(self, x: Float[Array, "n D"]) -> tuple[Float[Array, "n p"], Float[Array, " p"]]:
         """Columns of the model, each scaled to a largest value of 1, and those scales."""

@@ -26,6 +26,7 @@ from jaxgen.learn.newton import (
     pairs_of,
     start_for_similar,
 )
+from jaxgen.learn.shrinkage import Span, is_wide
 from jaxgen.learn.systems import cholesky
 from jaxgen.types import Data, Key, Learner, Minimum, Plan, RowUnits
 from jaxgen.types.numbers import require, require_flag, require_number
@@ -178,6 +179,9 @@ class Logistic(Learner):
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LogisticFit:
         """Coefficients of one weighted training set; `key` is not used."""
         with jax.default_matmul_precision("highest"):
+            if self._penalised and is_wide(x):
+                span = Span.of(x, w, self.intercept)
+                return span.restored(self.fit(key, span.cases, y, w))
             basis = self._basis(x, w, _orthonormal)
             return self._minimum(basis, y, w, None)
 
@@ -185,7 +189,13 @@ class Logistic(Learner):
         """With a basis of all cases [n, D], [n, K] and, where there is much to do, a start near the minimum for the
         mean weights [n] of the rows.
         """
-        return self.prepared_in_units(x, y, w, rows, jnp.ones_like(x[0]))
+        if not (self._penalised and is_wide(x)):
+            return self.prepared_in_units(x, y, w, rows, jnp.ones_like(x[0]))
+        plain = self._plain
+        with jax.default_matmul_precision("highest"):
+            span = Span.of(x, jnp.ones_like(w), self.intercept)
+            common = _in_common(plain, rows, span.cases, y, w, jnp.ones_like(span.cases[0]))
+            return _Prepared(**vars(plain), common=common, span=span)
 
     def prepared_in_units(
         self,
@@ -195,8 +205,12 @@ class Logistic(Learner):
         rows: int,
         scale: Float[Array, " D"],
     ) -> "Logistic":
-        """The same for rows whose ridge is on weights in units of about this scale, [D]."""
+        """The same for rows whose ridge is on weights in units of about this scale, [D]. Of more inputs than cases rows
+        share nothing, since each has other coordinates in which there are no more than cases.
+        """
         plain = self._plain
+        if self._penalised and is_wide(x):
+            return plain
         with jax.default_matmul_precision("highest"):
             return _Prepared(**vars(plain), common=_in_common(plain, rows, x, y, w, scale))
 
@@ -233,6 +247,12 @@ class Logistic(Learner):
         """`fit_rows` of weights [R, n] where each row has inputs in units of its own, which only the ridge knows of;
         targets are the classes as they are.
         """
+        if self._penalised and is_wide(x):
+
+            def of_row(w: Float[Array, " n"], unit: RowUnits) -> LogisticFit:
+                return self.fit(keys[0], (x - unit.x_centre[None]) / unit.x_scale[None], y, w)
+
+            return in_turn(of_row)(w, units), jnp.ones(len(w), bool)
         prepared = self.prepared_in_units(x, y, jnp.mean(w, axis=0), len(w), jnp.mean(units.x_scale, axis=0))
         return prepared.fit_rows_in_units(keys, x, y, w, units, left_out)
 
@@ -477,6 +497,7 @@ class _Prepared(Logistic):
     """`Logistic` with what rows share."""
 
     common: Any = None
+    span: Any = None
 
     def fit_rows(
         self,
@@ -487,7 +508,9 @@ class _Prepared(Logistic):
         left_out: int | None,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
         """See `Logistic.fit_rows`."""
-        return self._rows(y, w, jnp.ones_like(w, shape=(len(w), x.shape[1])))
+        inputs = x if self.span is None else self.span.cases
+        fits, trusted = self._rows(y, w, jnp.ones_like(w, shape=(len(w), inputs.shape[1])))
+        return fits if self.span is None else self.span.restored(fits), trusted
 
     def fit_rows_in_units(
         self,

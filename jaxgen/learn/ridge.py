@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
 from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.products import Products, left_out_cases
-from jaxgen.learn.shrinkage import Centred, Shrinkage, squares_are_easy
+from jaxgen.learn.shrinkage import Centred, Shrinkage, Span, is_wide, squares_are_easy
 from jaxgen.learn.systems import inverse_of_lower, substituted
 from jaxgen.types import Data, Key, Learner, Plan, RowUnits
 from jaxgen.types.numbers import require, require_flag, require_number, shown
@@ -68,6 +68,12 @@ class Ridge(Learner):
     worth_sharing: ClassVar[tuple[int, float]] = (2, 0.5)
     precise: ClassVar[bool] = True
 
+    def shares_rows_of(self, cases: int, trained: int, inputs: int) -> bool:
+        """Not if rows have less cases than inputs, but all cases more: products of inputs have no inverse then, and are
+        larger than those of the cases of a row.
+        """
+        return trained > inputs or inputs >= cases
+
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses penalties that are none, and rows of a single case.
 
@@ -99,10 +105,14 @@ class Ridge(Learner):
         """
         penalties = jnp.asarray(self.penalties, x.dtype)
         with jax.default_matmul_precision("highest"):
-            if x.shape[1] >= len(x):
-                return jax.vmap(self._fit, in_axes=(None, None, 0))(x, y, w), jnp.ones(len(w), bool)
+            if is_wide(x):
+                span = Span.of(x, jnp.ones_like(x[:, 0]), self.intercept)
+                fits, trusted = self.fit_rows(keys, span.cases, y, w, left_out)
+                return span.restored(fits), trusted
             if left_out is not None and _without_some_is_less(len(x), x.shape[1], max(1, left_out)):
                 return _WithoutSome.of(x, y, w, max(1, left_out), self.intercept).chosen(penalties)
+            if x.shape[1] == len(x):
+                return jax.vmap(self._fit, in_axes=(None, None, 0))(x, y, w), jnp.ones(len(w), bool)
             products = Products.of(x, y, w, self.intercept)
             ones, zeros = jnp.ones_like(w[:, :1]), jnp.zeros_like(w[:, :1])
             sizes = (len(w), x.shape[1]), (len(w), y.shape[1])

@@ -1,11 +1,11 @@
 """What ridge regressions of one training set share: its centred cases, and a decomposition for all penalties."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.learn.bases import orthonormal
 from jaxgen.learn.batched import in_any_row
@@ -27,6 +27,7 @@ class Centred(NamedTuple):
       share: of each case in the mean that was taken off, [n]; 0 without an intercept.
       weight: of each case, [n]; 1 for those that are absent.
       total: sum of the weights, [].
+      rank: the largest that the inputs can have, [].
       x_mean, y_mean: what was taken off, [D] and [K].
     """
 
@@ -35,6 +36,7 @@ class Centred(NamedTuple):
     share: Float[Array, " n"]
     weight: Float[Array, " n"]
     total: Float[Array, ""]
+    rank: Int[Array, ""]
     x_mean: Float[Array, " D"]
     y_mean: Float[Array, " K"]
 
@@ -47,7 +49,8 @@ class Centred(NamedTuple):
         x_mean, y_mean = share @ x, share @ y
         root = jnp.sqrt(w)[:, None]
         weight = jnp.where(w > 0, w, 1)
-        return cls(root * (x - x_mean[None]), root * (y - y_mean[None]), share, weight, total, x_mean, y_mean)
+        rank = jnp.minimum(jnp.sum(used) - int(intercept), x.shape[1])
+        return cls(root * (x - x_mean[None]), root * (y - y_mean[None]), share, weight, total, rank, x_mean, y_mean)
 
     def intercept(self, weights: Float[Array, "D K"]) -> Float[Array, " K"]:
         """The intercept [K] that belongs to weights [D, K]."""
@@ -96,30 +99,11 @@ class Shrinkage(NamedTuple):
 
     @classmethod
     def of(cls, cases: Centred) -> "Shrinkage":
-        """Of a training set: from the eigenvectors of x' x, which takes half of the time or less, unless x is
-        ill-conditioned.
+        """Of a training set: from the eigenvectors of x' x, or of x x' where that is smaller, which takes half of the
+        time or less, unless x is ill-conditioned.
         """
         x = cases.x
-
-        def carefully() -> tuple[Array, Array, Array, Array]:
-            basis, triangle, deficient = orthonormal(x)
-            inner, values, right = jnp.linalg.svd(triangle)
-            return basis @ inner, values, right, deficient
-
-        if x.shape[1] >= len(x):
-            return cls(cases, *carefully())
-        gram = x.T @ x
-        finite = jnp.all(jnp.isfinite(gram))
-        squares, vectors = jnp.linalg.eigh(jnp.where(finite, gram, jnp.eye(len(gram))), symmetrize_input=False)
-        ill = ~finite | ~squares_are_easy(squares[0], squares[-1])
-
-        def quickly() -> tuple[Array, Array, Array, Array]:
-            right = vectors[:, ::-1]
-            left = x @ right
-            values = jnp.sqrt(jnp.sum(jnp.square(left), axis=0))
-            return left / values[None], values, right.T, jnp.zeros((), bool)
-
-        return cls(cases, *lax.cond(in_any_row(ill), carefully, quickly))
+        return cls(cases, *(_of_wide(x, cases.rank) if x.shape[1] >= len(x) else _of_long(x)))
 
     def coefficients(self, ridge: Float[Array, ""]) -> tuple[Float[Array, "D K"], Float[Array, " K"]]:
         """Weights [D, K] and intercept [K] for one penalty, [], those of least norm for none."""
@@ -153,3 +137,97 @@ def squares_are_easy(least: Float[Array, "*R"], largest: Float[Array, "*R"]) -> 
     the largest number in its computation, [*R].
     """
     return least * _LOST > float(jnp.finfo(least.dtype).eps) * largest
+
+
+class Span(NamedTuple):
+    """More inputs than cases, in coordinates of the space that the cases span: as many as there are cases.
+
+    Weights with a penalty on their squares, and the least ones that a model can have, lie in that space.
+
+    Attributes:
+      cases: coordinates, [n, n]; 0 for absent cases.
+      basis: orthonormal, but for coordinates in which all cases are 0, [D, n], with x = centre + cases @ basis'.
+      centre: where coordinates begin, [D].
+    """
+
+    cases: Float[Array, "n n"]
+    basis: Float[Array, "D n"]
+    centre: Float[Array, " D"]
+
+    @classmethod
+    def of(cls, x: Float[Array, "n D"], w: Float[Array, " n"], centred: bool) -> "Span":
+        """Of the cases [n, D] with weight, from their mean on where the model has an intercept."""
+        used = w > 0
+        count = jnp.sum(used)
+        centre = (
+            jnp.sum(jnp.where(used[:, None], x, 0), axis=0) / count.astype(x.dtype) if centred else jnp.zeros_like(x[0])
+        )
+        left, values, right, _ = _of_wide(jnp.where(used[:, None], x - centre[None], 0), count - int(centred))
+        return cls(left * values[None], right.T, centre)
+
+    def restored(self, fit: Any) -> Any:
+        """Parameters of a model that is linear in its inputs, weights [*R, D, K] and intercept [*R, K], from those for
+        coordinates.
+        """
+        weights = jnp.einsum("dp,...pk->...dk", self.basis, fit.weights)
+        moved = jnp.einsum("d,...dk->...k", self.centre, weights)
+        return fit._replace(weights=weights, intercept=fit.intercept - moved)
+
+
+def is_wide(x: Float[Array, "n D"]) -> bool:
+    """Whether there are more inputs than cases."""
+    return x.shape[1] > len(x)
+
+
+Decomposition = tuple[Float[Array, "n p"], Float[Array, " p"], Float[Array, "p D"], Bool[Array, ""]]
+"""Left singular vectors, singular values and right vectors, and whether inputs are linearly dependent."""
+
+
+def _of_long(x: Float[Array, "n D"]) -> Decomposition:
+    """Of less inputs than cases."""
+
+    def carefully() -> Decomposition:
+        basis, triangle, deficient = orthonormal(x)
+        inner, values, right = jnp.linalg.svd(triangle)
+        return basis @ inner, values, right, deficient
+
+    squares, vectors, finite = _eigenvectors(x.T @ x)
+    ill = ~finite | ~squares_are_easy(squares[0], squares[-1])
+
+    def quickly() -> Decomposition:
+        right = vectors[:, ::-1]
+        left = x @ right
+        values = jnp.sqrt(jnp.sum(jnp.square(left), axis=0))
+        return left / values[None], values, right.T, jnp.zeros((), bool)
+
+    return lax.cond(in_any_row(ill), carefully, quickly)
+
+
+def _of_wide(x: Float[Array, "n D"], rank: Int[Array, ""]) -> Decomposition:
+    """Of as many inputs as cases or more. Eigenvalues beyond the rank that inputs can have are 0 but for rounding."""
+
+    def carefully() -> Decomposition:
+        basis, triangle = jnp.linalg.qr(x.T)  # by reflections: orthonormal also where cases are linearly dependent
+        inner, values, left = jnp.linalg.svd(triangle)
+        there = values > max(x.shape) * float(jnp.finfo(x.dtype).eps) * values[:1]
+        right = jnp.where(there[:, None], (basis @ inner).T, 0)
+        return left.T, jnp.where(there, values, 0), right, jnp.sum(there) < x.shape[1]
+
+    squares, vectors, finite = _eigenvectors(x @ x.T)
+    ill = ~finite | ~squares_are_easy(jnp.take(squares, len(x) - jnp.maximum(rank, 1)), squares[-1])
+
+    def quickly() -> Decomposition:
+        left, there = vectors[:, ::-1], jnp.arange(len(x)) < rank
+        right = left.T @ x
+        values = jnp.where(there, jnp.sqrt(jnp.sum(jnp.square(right), axis=1)), 0)
+        right = jnp.where(there[:, None], right / jnp.where(there, values, 1)[:, None], 0)
+        return left, values, right, rank < x.shape[1]
+
+    return lax.cond(in_any_row(ill), carefully, quickly)
+
+
+def _eigenvectors(gram: Float[Array, "p p"]) -> tuple[Float[Array, " p"], Float[Array, "p p"], Bool[Array, ""]]:
+    """Eigenvalues, the least first, and eigenvectors of a matrix, and whether it is finite; else those of another."""
+    finite = jnp.all(jnp.isfinite(gram))
+    unit = jnp.eye(len(gram), dtype=gram.dtype)
+    return *jnp.linalg.eigh(jnp.where(finite, gram, unit), symmetrize_input=False), finite

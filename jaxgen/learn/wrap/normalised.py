@@ -81,6 +81,10 @@ class Normalised(Changing):
         """As of the learner inside."""
         return self.inside.worth_sharing
 
+    def shares_rows_of(self, cases: int, trained: int, inputs: int) -> bool:
+        """As of the learner inside."""
+        return self.inside.shares_rows_of(cases, trained, inputs)
+
     def for_data(self, data: Data) -> Learner:
         """The same with targets that stay unchanged if the data are a classification and `targets` goes by the task."""
         inside = self.inside.for_data(data)

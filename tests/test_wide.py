@@ -1,0 +1,201 @@
+"""More inputs than cases: linear models are found in the space that the cases span, and are those of other programs."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn import linear_model
+
+from jaxgen import Data, assess, learn, loss, resample
+from jaxgen.learn.shrinkage import Centred, Shrinkage, Span
+
+RANDOM = np.random.default_rng(0)
+KEY = jax.random.key(0)
+PENALTIES = (0.3, 3.0, 30.0, 300.0)
+
+
+def wide(n, d, kind="plain"):
+    """Cases and targets, [n, d] and [n, 2]."""
+    random = np.random.default_rng([n, d])
+    x = random.normal(size=(n, d)) + 5
+    if kind == "of low rank":
+        x = x[:, :4] @ random.normal(size=(4, d))
+    elif kind == "cases twice":
+        x[n // 2 :] = x[: n - n // 2]
+    elif kind == "of any size":
+        x = x * 10.0 ** random.uniform(-4, 3, d)[None]
+    y = (x - x.mean(0)) @ random.normal(size=(d, 2)) / x.std() / d**0.5 + random.normal(size=(n, 2))
+    return Data(x, y, tuple(map(str, range(d))))
+
+
+def plan_of(kind, n):
+    return {
+        "few left out": resample.k_fold(KEY, n, 5),
+        "half": resample.leave_out(KEY, n, 0.5, 6),
+        "bootstrap": resample.bootstrap(KEY, n, 6),
+    }[kind]
+
+
+def of_rows(found, plan, data, fitted):
+    """Predictions of all rows beside those of a function that is trained on each."""
+    for r, w in enumerate(plan.train.astype(float)):
+        used = w > 0
+        want = fitted(data.x[used], data.y[used], w[used], r)
+        np.testing.assert_allclose(found[r], want, rtol=0, atol=1e-7 * np.abs(data.y).max())
+
+
+def centred_and_scaled(x, w):
+    mean = np.average(x, axis=0, weights=w)
+    return mean, np.sqrt(np.average((x - mean) ** 2, axis=0, weights=w))
+
+
+SHAPES = [(20, 50), (40, 41), (40, 150)]
+PLANS = ["few left out", "half", "bootstrap"]
+KINDS = ["plain", "of low rank", "cases twice", "of any size"]
+
+
+@pytest.mark.devices
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_ridge_regressions_are_those_of_scikit_learn(shape, kind, plan, intercept):
+    """By singular values there. Sums are of numbers up to a thousand times as large as the targets."""
+    data, known = wide(*shape, kind), learn.LeastSquares(ridge=2.0, intercept=intercept)
+    chosen = plan_of(plan, data.n)
+    found = assess(KEY, known, data, chosen, keep="predictions").predictions
+
+    def fitted(x, y, w, r):
+        peer = linear_model.Ridge(2.0, fit_intercept=intercept, solver="svd").fit(x, y, w)
+        return peer.predict(data.x)
+
+    of_rows(found, chosen, data, fitted)
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("kind", ["plain", "cases twice"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_normalised_ridge_regressions_are_those_of_scikit_learn(shape, kind, plan):
+    data, known = wide(*shape, kind), learn.Normalised(learn.LeastSquares(ridge=2.0), how="standard")
+    chosen = plan_of(plan, data.n)
+    found = assess(KEY, known, data, chosen, keep="predictions").predictions
+
+    def fitted(x, y, w, r):
+        mean, scale = centred_and_scaled(x, w)
+        y_mean, y_scale = centred_and_scaled(y, w)
+        peer = linear_model.Ridge(2.0, solver="svd").fit((x - mean) / scale, (y - y_mean) / y_scale, w)
+        return peer.predict((data.x - mean) / scale) * y_scale + y_mean
+
+    of_rows(found, chosen, data, fitted)
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("kind", KINDS[:3])
+@pytest.mark.parametrize("shape", [*SHAPES, (40, 40), (40, 30)], ids=str)
+def test_least_norms_are_those_of_numpy(shape, kind, plan):
+    """Also of as many inputs as cases, and of rows that have less cases than inputs while all have more."""
+    data, known = wide(*shape, kind), learn.LeastSquares(minimum_norm=True)
+    chosen = plan_of(plan, data.n)
+    found = assess(KEY, known, data, chosen, keep="predictions").predictions
+
+    def fitted(x, y, w, r):
+        mean, y_mean = (np.average(a, axis=0, weights=w) for a in (x, y))
+        root = np.sqrt(w)[:, None]
+        weights = np.linalg.lstsq(root * (x - mean), root * (y - y_mean), rcond=1e-12)[0]
+        return (data.x - mean) @ weights + y_mean
+
+    of_rows(found, chosen, data, fitted)
+
+
+def losses_left_out(x, y, w, penalty):
+    """Mean squared leave-one-out loss by a loop; of a case of weight 2 one is left out."""
+    total = 0.0
+    for i in range(len(x)):
+        less = w.copy()
+        less[i] -= 1
+        peer = linear_model.Ridge(penalty, solver="svd").fit(x[less > 0], y[less > 0], less[less > 0])
+        total += w[i] * np.sum((peer.predict(x[i : i + 1]) - y[i]) ** 2)
+    return total / w.sum()
+
+
+@pytest.mark.devices
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("shape", [(20, 50), (20, 20), (40, 60), (40, 32)], ids=str)
+def test_penalties_are_chosen_as_by_a_loop(shape, plan, scaled):
+    """Also of rows that have less cases than inputs while all have more."""
+    data, ridge = wide(*shape), learn.Ridge(PENALTIES)
+    chosen = plan_of(plan, data.n)
+    known = learn.Normalised(ridge, how="standard") if scaled else ridge
+    found = assess(KEY, known, data, chosen, keep="predictions")
+
+    def fitted(x, y, w, r):
+        mean, scale = centred_and_scaled(x, w) if scaled else (0, 1)
+        y_mean, y_scale = centred_and_scaled(y, w) if scaled else (0, 1)
+        inside, targets = (x - mean) / scale, (y - y_mean) / y_scale
+        errors = [losses_left_out(inside, targets, w, penalty) for penalty in PENALTIES]
+        best = int(np.argmin(errors))
+        assert found.info["ridge"][r] == PENALTIES[best]
+        np.testing.assert_allclose(found.info["leave_one_out"][r], errors[best], rtol=1e-7)
+        peer = linear_model.Ridge(PENALTIES[best], solver="svd").fit(inside, targets, w)
+        return peer.predict((data.x - mean) / scale) * y_scale + y_mean
+
+    of_rows(found.predictions, chosen, data, fitted)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("kind", ["plain", "cases twice"])
+def test_logistic_regressions_are_those_of_scikit_learn(kind, plan, classes, scaled):
+    x = wide(45, 120, kind).x
+    labels = np.arange(45) % classes
+    data = Data(x, np.eye(classes)[labels], tuple(map(str, range(120))), task="classification")
+    chosen = plan_of(plan, data.n)
+    known = learn.Logistic(ridge=2.0)
+    known = learn.Normalised(known, how="standard") if scaled else known
+    found = assess(KEY, known, data, chosen, loss.cross_entropy, keep="predictions").predictions
+    for r, w in enumerate(chosen.train.astype(float)):
+        mean, scale = centred_and_scaled(x[w > 0], w[w > 0]) if scaled else (0, 1)
+        # Of two classes scikit-learn has one column of logits, whose ridge is half of that of our two.
+        peer = linear_model.LogisticRegression(
+            C=1.0 if classes == 2 else 0.5, solver="newton-cg", tol=1e-12, max_iter=1000
+        )
+        peer.fit(((x - mean) / scale)[w > 0], labels[w > 0], w[w > 0])
+        want = peer.predict_proba((x - mean) / scale)
+        np.testing.assert_allclose(found[r], want, rtol=0, atol=1e-6)  # where newton-cg ends
+
+
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [6, 40])
+def test_coordinates_are_those_of_the_cases(n, kind, centred, dtype):
+    """Also where some cases are absent, whatever stands there. In the space that they span, weights keep their length."""
+    x, w = wide(n, 60, kind).x, np.arange(n) % 3.0
+    x[w == 0] = 1e4
+    span = Span.of(jnp.asarray(x, dtype), jnp.asarray(w, dtype), centred)
+    back = np.asarray(span.centre)[None] + np.asarray(span.cases) @ np.asarray(span.basis).T
+    size, eps = np.abs(x[w > 0]).max(), np.finfo(dtype).eps
+    np.testing.assert_allclose(back[w > 0], x[w > 0], rtol=0, atol=500 * eps * size)  # sums of 60 products, twice
+    inside = np.abs(np.asarray(span.cases)).max(axis=0) > 1e4 * eps * np.abs(span.cases).max()
+    basis = np.asarray(span.basis, float)[:, inside]
+    # From eigenvalues 2e-10 of a length may be lost in double precision, see `squares_are_easy`.
+    np.testing.assert_allclose(basis.T @ basis, np.eye(inside.sum()), atol=max(100 * eps, 1e-9))
+
+
+@pytest.mark.parametrize("least", [1.0, 1e-2, 1e-5])
+def test_cases_of_any_condition_are_decomposed(least, dtype):
+    """Singular values of NumPy, the least as many times as large as the greatest; without an intercept, and with."""
+    random = np.random.default_rng(3)
+    left, right = (np.linalg.qr(random.normal(size=size))[0] for size in ((12, 12), (30, 12)))
+    x = (left * np.geomspace(1, least, 12)) @ right.T
+    y = random.normal(size=(12, 1))
+    for intercept in (False, True):
+        cases = Centred.of(*(jnp.asarray(a, dtype) for a in (x, y, np.ones(12))), intercept)
+        found = Shrinkage.of(cases)
+        want = np.linalg.svd(x - intercept * x.mean(0), compute_uv=False)
+        eps = np.finfo(dtype).eps
+        np.testing.assert_allclose(found.values, want, rtol=0, atol=20 * eps)
+        back = (np.asarray(found.left) * np.asarray(found.values)) @ np.asarray(found.right)
+        np.testing.assert_allclose(back, np.asarray(cases.x), rtol=0, atol=50 * eps)
+        assert found.deficient
