@@ -1,8 +1,8 @@
 """Every learner beside its counterpart in scikit-learn on the same splits, warm, in one run.
 
 python benchmarks/learners.py                # about ten minutes; writes benchmarks/results/learners.txt
-python benchmarks/learners.py --only digits  # some lines, printed only
-python benchmarks/learners.py --only neighbours --to learners_neighbours.txt  # and written
+python benchmarks/learners.py --only digits  # lines whose learner or data hold a text, printed only
+python benchmarks/learners.py --only wide one-hot --to learners_wide.txt  # of one of several, and written
 python benchmarks/learners.py --choices      # what a choice by leave-one-out costs; writes results/choices.txt
 """
 
@@ -84,6 +84,20 @@ def in_steps(n, d, values):
         random = np.random.default_rng([n, d, values])
         x = random.integers(0, values, (n, d)).astype(float)
         return datasets.from_arrays(x, x @ random.standard_normal((d, 1)) + random.standard_normal((n, 1)))
+
+    return read
+
+
+def one_hot(n, values, numbers):
+    """Columns of zeros and ones for words of so many values each, which add up to 1, beside Gaussian inputs; with a
+    linear signal.
+    """
+
+    def read():
+        random = np.random.default_rng([n, *values, numbers])
+        words = [np.eye(each)[random.integers(each, size=n)] for each in values]
+        x = np.hstack([*words, random.standard_normal((n, numbers))])
+        return datasets.from_arrays(x, x @ random.standard_normal((x.shape[1], 1)) + random.standard_normal((n, 1)))
 
     return read
 
@@ -213,6 +227,28 @@ def lines():
             made.append(Line(f"{k} neighbours", name, read, ours, peer))
             ours = learn.Normalised(ours, how="standard")
             made.append(Line(f"{k} neighbours, normalised", name, read, ours, make_pipeline(StandardScaler(), peer)))
+    for name, read in (
+        ("wide, 100 x 1000", simulated(100, 1000)),
+        ("wide, 200 x 200", simulated(200, 200)),
+        ("one-hot, 1000 x 19", one_hot(1000, (4, 5, 6), 4)),
+        ("one-hot, 1000 x 95", one_hot(1000, (20, 30, 40), 5)),
+    ):
+        penalties = learn.Ridge().penalties
+        ways = {
+            "least norm": (learn.LeastSquares(minimum_norm=True), LinearRegression()),
+            "ridge": (learn.LeastSquares(ridge=1.0), Ridge(alpha=1.0)),
+            "ridge, penalty chosen": (learn.Ridge(), RidgeCV(penalties)),
+        }
+        for learner, (ours, peer) in ways.items():
+            made.append(Line(learner, name, read, ours, peer))
+            scaled, theirs = learn.Normalised(ours, how="standard"), make_pipeline(StandardScaler(), peer)
+            made.append(Line(f"{learner}, normalised", name, read, scaled, theirs))
+    for classes in (2, 5):
+        name, ridge = f"wide, 100 x 1000, {classes} classes", 2.0 if classes == 2 else 1.0
+        read, ours, peer = simulated(100, 1000, classes), learn.Logistic(ridge), LogisticRegression(max_iter=1000)
+        made.append(Line("logistic", name, read, ours, peer))
+        scaled, theirs = learn.Normalised(ours, how="standard"), make_pipeline(StandardScaler(), peer)
+        made.append(Line("logistic, normalised", name, read, scaled, theirs))
     grid = {"n_neighbors": (1, 3, 5, 9, 15)}
     chosen = GridSearchCV(KNeighborsRegressor(), grid, cv=5, scoring="neg_mean_squared_error")
     for name, read in (("100 x 5", simulated(100, 5)), ("diabetes", real("diabetes"))):
@@ -313,7 +349,9 @@ def choices():
 
 def main():
     parser = argparse.ArgumentParser(description="Every learner beside its counterpart in scikit-learn")
-    parser.add_argument("--only", help="lines whose learner or data hold this text; written only with --to")
+    parser.add_argument(
+        "--only", nargs="+", help="lines whose learner or data hold one of these; see --to", metavar="TEXT"
+    )
     parser.add_argument("--to", help="the result file, such as learners_neighbours.txt", metavar="FILE")
     parser.add_argument("--choices", action="store_true", help="what a choice by leave-one-out costs, in choices.txt")
     arguments = parser.parse_args()
@@ -323,7 +361,7 @@ def main():
         return choices()
     watch, rows = Watch(), []
     for line in lines():
-        if only and only not in f"{line.learner} {line.data}":
+        if only and not any(text in f"{line.learner}, {line.data}" for text in only):
             continue
         rows.append(measured(line))
         watch.look()

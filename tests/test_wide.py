@@ -7,6 +7,8 @@ import pytest
 from sklearn import linear_model
 
 from jaxgen import Data, assess, learn, loss, resample
+from jaxgen.engine import run as engine
+from jaxgen.learn.bases import orthonormal
 from jaxgen.learn.shrinkage import Centred, Shrinkage, Span
 
 RANDOM = np.random.default_rng(0)
@@ -22,6 +24,8 @@ def wide(n, d, kind="plain"):
         x = x[:, :4] @ random.normal(size=(4, d))
     elif kind == "cases twice":
         x[n // 2 :] = x[: n - n // 2]
+    elif kind == "inputs twice":
+        x[:, d // 2 :] = x[:, : d - d // 2]
     elif kind == "of any size":
         x = x * 10.0 ** random.uniform(-4, 3, d)[None]
     y = (x - x.mean(0)) @ random.normal(size=(d, 2)) / x.std() / d**0.5 + random.normal(size=(n, 2))
@@ -90,10 +94,10 @@ def test_normalised_ridge_regressions_are_those_of_scikit_learn(shape, kind, pla
 
 
 @pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("kind", KINDS[:3])
-@pytest.mark.parametrize("shape", [*SHAPES, (40, 40), (40, 30)], ids=str)
+@pytest.mark.parametrize("kind", [*KINDS[:3], "inputs twice"])
+@pytest.mark.parametrize("shape", [*SHAPES, (40, 40), (40, 30), (40, 7)], ids=str)
 def test_least_norms_are_those_of_numpy(shape, kind, plan):
-    """Also of as many inputs as cases, and of rows that have less cases than inputs while all have more."""
+    """Also of no more inputs than cases, and of rows that have less cases than inputs while all have more."""
     data, known = wide(*shape, kind), learn.LeastSquares(minimum_norm=True)
     chosen = plan_of(plan, data.n)
     found = assess(KEY, known, data, chosen, keep="predictions").predictions
@@ -121,10 +125,22 @@ def losses_left_out(x, y, w, penalty):
 @pytest.mark.devices
 @pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("shape", [(20, 50), (20, 20), (40, 60), (40, 32)], ids=str)
-def test_penalties_are_chosen_as_by_a_loop(shape, plan, scaled):
-    """Also of rows that have less cases than inputs while all have more."""
-    data, ridge = wide(*shape), learn.Ridge(PENALTIES)
+@pytest.mark.parametrize(
+    "given",
+    [
+        (20, 50),
+        (20, 20),
+        (40, 60),
+        (40, 32),
+        (40, 7, "inputs twice"),
+        (40, 40, "inputs twice"),
+        (40, 50, "cases twice"),
+    ],
+    ids=str,
+)
+def test_penalties_are_chosen_as_by_a_loop(given, plan, scaled):
+    """Also of rows that have less cases than inputs while all have more, and of inputs that are linearly dependent."""
+    data, ridge = wide(*given), learn.Ridge(PENALTIES)
     chosen = plan_of(plan, data.n)
     known = learn.Normalised(ridge, how="standard") if scaled else ridge
     found = assess(KEY, known, data, chosen, keep="predictions")
@@ -199,3 +215,62 @@ def test_cases_of_any_condition_are_decomposed(least, dtype):
         back = (np.asarray(found.left) * np.asarray(found.values)) @ np.asarray(found.right)
         np.testing.assert_allclose(back, np.asarray(cases.x), rtol=0, atol=50 * eps)
         assert found.deficient
+
+
+@pytest.mark.devices
+@pytest.mark.parametrize(
+    "learner",
+    [learn.LeastSquares(minimum_norm=True), learn.Ridge(PENALTIES), learn.Normalised(learn.Ridge(PENALTIES))],
+    ids=repr,
+)
+def test_rows_share_inputs_that_are_linearly_dependent(learner, monkeypatch):
+    """Words as zeros and ones that add up to 1: no row is trained again by itself."""
+    random = np.random.default_rng(5)
+    words = [np.eye(k)[random.integers(k, size=120)] for k in (3, 4)]
+    x = np.hstack([*words, random.normal(size=(120, 2))])
+    data = Data(x, x @ random.normal(size=(9, 1)) + random.normal(size=(120, 1)), tuple("abcdefghi"))
+    plan, trusted = resample.k_fold(KEY, 120, 10), []
+    train = engine.Run.all_rows
+    monkeypatch.setattr(
+        engine.Run, "all_rows", lambda run, *given: (train(run, *given), trusted.append(run.trusted))[0]
+    )
+    assess(KEY, learner, data, plan)
+    assert trusted
+    assert all(each.all() for each in trusted)
+
+
+@pytest.mark.parametrize("shape", [(40, 30, 4), (40, 20, 3), (60, 12, 2), (60, 40, 5)], ids=str)
+def test_a_basis_of_dependent_columns_is_orthonormal(shape, dtype):
+    """Of few columns by Gram and Schmidt, whose vectors of dependent columns would be rounding in any direction."""
+    n, p, rank = shape
+    random = np.random.default_rng(shape)
+    a = jnp.asarray(random.normal(size=(n, rank)) @ random.normal(size=(rank, p)), dtype)
+    basis, triangle, deficient = (np.asarray(each) for each in orthonormal(a))
+    eps = np.finfo(dtype).eps
+    products = basis.T @ basis
+    np.testing.assert_allclose(products, np.diag(np.diag(products)), atol=50 * eps)
+    np.testing.assert_allclose(basis @ triangle, a, rtol=0, atol=100 * eps * np.abs(a).max())
+    assert deficient
+
+
+@pytest.mark.parametrize(
+    "known",
+    [learn.Ridge(PENALTIES), learn.Tuned([learn.LeastSquares(ridge=each) for each in PENALTIES], by="leave_one_out")],
+    ids=repr,
+)
+@pytest.mark.parametrize("shape", [(40, 30, 4), (40, 20, 3), (60, 12, 2)], ids=str)
+def test_penalties_for_inputs_of_low_rank_are_those_of_scikit_learn(shape, known):
+    n, d, rank = shape
+    random = np.random.default_rng(shape)
+    x = random.normal(size=(n, rank)) @ random.normal(size=(rank, d))
+    data = Data(x, x @ random.normal(size=(d, 1)) / d + random.normal(size=(n, 1)), tuple(map(str, range(d))))
+    plan = resample.leave_out(KEY, n, 0.5, 6)
+    found = assess(KEY, known, data, plan, keep="predictions")
+
+    def fitted(x, y, w, r):
+        peer = linear_model.RidgeCV(PENALTIES).fit(x, y)
+        chosen = found.info["ridge"][r] if "ridge" in found.info else PENALTIES[found.info["choice"][r]]
+        assert chosen == peer.alpha_
+        return peer.predict(data.x).reshape(data.y.shape)
+
+    of_rows(found.predictions, plan, data, fitted)

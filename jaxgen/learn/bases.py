@@ -1,6 +1,6 @@
 """Orthonormal bases for linear models: column by column, or by products of matrices where there are many cases."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ class _Basis(NamedTuple):
 @jax.jit
 def orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Array, "p p"], Bool[Array, ""]]:
     """Orthonormal basis [n, p] and triangle [p, p] with a = basis @ triangle, and whether a is rank-deficient to
-    working precision [].
+    working precision []; of few columns, the basis is 0 for those that depend on columns before them.
 
     Classical Gram-Schmidt with every column orthogonalised twice, which keeps the basis orthonormal to rounding
     (Giraud et al. 2005, "The loss of orthogonality in the Gram-Schmidt orthogonalization process"). Written out because
@@ -33,7 +33,7 @@ def orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Arra
     if p > _MANY_COLUMNS:
         basis, triangle = jnp.linalg.qr(jnp.pad(a, ((0, max(0, p - n)), (0, 0))))
         return basis[:n], triangle, _dependent(a, jnp.diagonal(triangle))
-    columns = a.T
+    columns, sizes = a.T, _lengths(a)
 
     def add(k, state: _Basis) -> _Basis:
         first = state.vectors @ columns[k]
@@ -41,7 +41,9 @@ def orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Arra
         second = state.vectors @ rest
         rest = rest - second @ state.vectors
         length = jnp.sqrt(jnp.sum(jnp.square(rest)))
-        vector = rest / jnp.where(length > 0, length, 1)
+        # What is left of a column that depends on those before it is rounding, which depends on that of others.
+        length = jnp.where(length > _rounding(n, a.dtype) * sizes[k], length, 0)
+        vector = jnp.where(length > 0, rest / jnp.where(length > 0, length, 1), 0)
         triangle = state.triangle.at[:, k].set(first + second).at[k, k].set(length)
         return _Basis(state.vectors.at[k].set(vector), triangle)
 
@@ -104,6 +106,14 @@ def _inverse_root(gram: Float[Array, "p p"]) -> Factor:
 
 def _dependent(a: Float[Array, "n p"], lengths: Float[Array, " p"]) -> Bool[Array, ""]:
     """Whether a column of `a` has nothing left, but rounding, outside the span of those before it."""
-    size = jnp.sqrt(jnp.sum(jnp.square(a), axis=0))
-    rounding = 8 * len(a) ** 0.5 * float(jnp.finfo(a.dtype).eps)
-    return jnp.any(jnp.abs(lengths) <= rounding * size)
+    return jnp.any(jnp.abs(lengths) <= _rounding(len(a), a.dtype) * _lengths(a))
+
+
+def _rounding(n: int, dtype: Any) -> float:
+    """What may be left of a column of n numbers by rounding, relative to its length."""
+    return 8 * n**0.5 * float(jnp.finfo(dtype).eps)
+
+
+def _lengths(a: Float[Array, "n p"]) -> Float[Array, " p"]:
+    """Of the columns of a matrix."""
+    return jnp.sqrt(jnp.sum(jnp.square(a), axis=0))

@@ -89,6 +89,12 @@ class LeastSquares(Learner):
         "(drop columns, use ridge > 0, or minimum_norm=True)",
     )
 
+    def shares_rows_of(self, cases: int, trained: int, inputs: int) -> bool:
+        """Not if a least norm is asked of rows that have less cases than inputs, but all cases more: each has a span of
+        its own then.
+        """
+        return bool(self.ridge) or not self.minimum_norm or trained > inputs or inputs >= cases
+
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses a plan with fewer training cases than coefficients, unless the learner can do with fewer.
 
@@ -155,15 +161,47 @@ class LeastSquares(Learner):
                 span = Span.of(x, jnp.ones_like(x[:, 0]), self.intercept)
                 fits, trusted = self.fit_rows(keys, span.cases, y, w, left_out)
                 return span.restored(fits), trusted
-            if x.shape[1] == len(x) and self.minimum_norm and not self.ridge:
-                return jax.vmap(self._least_norm, in_axes=(None, None, 0))(x, y, w), jnp.ones(len(w), bool)
+            if self.minimum_norm and not self.ridge:
+                return self._least_norms(x, y, w, left_out)
             if self.ridge and x.size >= _MUCH and not _leaves_out_few(left_out, x.shape[1]):
                 return self._ridge_of_much(x, y, w, left_out)
             design, scale = self._design(x)
-            columns = jnp.concatenate([design, self._penalty(scale)])
-            coefficients, trusted = _with_basis(columns, lambda basis: _solved(basis, y, w, left_out))
-            coefficients = coefficients / scale[:, None, None]
-        return self._split(jnp.moveaxis(coefficients, -1, 0), jnp.zeros(len(w), bool)), trusted
+            return self._of_design(design, scale, self._penalty(scale), y, w, left_out)
+
+    def _of_design(
+        self,
+        design: Float[Array, "n p"],
+        scale: Float[Array, " p"],
+        penalty: Float[Array, "s p"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        left_out: int | None,
+    ) -> tuple[LinearFit, Bool[Array, " R"]]:
+        """The fits of R weightings of columns that were divided by scales, and further rows of weight 1 and target 0;
+        and which to trust.
+        """
+        columns = jnp.concatenate([design, penalty])
+        coefficients, trusted = _with_basis(columns, lambda basis: _solved(basis, y, w, left_out))
+        coefficients = jnp.moveaxis(coefficients / scale[:, None, None], -1, 0)
+        return self._split(coefficients, jnp.zeros(len(w), bool)), trusted
+
+    def _least_norms(
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], left_out: int | None
+    ) -> tuple[LinearFit, Bool[Array, " R"]]:
+        """The fits of least norm of R weightings, and which to trust: those whose own cases span all that the others
+        do, in coordinates of which the first are independent, and a row for each other one keeps its weight at 0.
+        """
+        if x.shape[1] == len(x):
+            return jax.vmap(self._least_norm, in_axes=(None, None, 0))(x, y, w), jnp.ones(len(w), bool)
+        shrinkage = Shrinkage.of(Centred.of(x, y, jnp.ones_like(x[:, 0]), self.intercept))
+        there = shrinkage.values > max(x.shape) * float(jnp.finfo(x.dtype).eps) * shrinkage.values[:1]
+        cases = shrinkage.left * jnp.where(there, shrinkage.values, 0)[None]
+        design, scale = self._design(cases)
+        others = jnp.diag(jnp.where(there, 0.0, 1.0).astype(x.dtype), int(self.intercept))
+        fits, trusted = self._of_design(design, scale, others[: len(there), : len(scale)], y, w, left_out)
+        weights = jnp.einsum("pd,rpk->rdk", shrinkage.right, fits.weights)
+        moved = jnp.einsum("d,rdk->rk", shrinkage.cases.x_mean, weights)
+        return fits._replace(weights=weights, intercept=fits.intercept - moved), trusted
 
     def predict(self, params: LinearFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Predicted targets, in the units of y."""

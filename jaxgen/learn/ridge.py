@@ -29,6 +29,9 @@ _ROWS_BYTES = 1 << 21
 more would leave the cache.
 """
 
+_COMPARED = 1e-7
+"""The share of a loss that rounding may be where the losses of penalties are compared."""
+
 _MOST_WRONG = 0.01
 """Share of residuals that rounding may be for a bound in single precision to be used."""
 
@@ -395,7 +398,7 @@ class _Decomposed(NamedTuple):
       values: eigenvalues, [R, D].
       outside: what makes coordinates in the eigenvectors of a row of cases in the units of the data, [R, D, D].
       slope: those coordinates' W y, about the means of the row, [R, D, K].
-      easy: whether rounding is small beside the smallest eigenvalue, [R].
+      rounding: what may be in an eigenvalue, [R]; infinite for products that are not finite.
     """
 
     products: Products
@@ -404,7 +407,7 @@ class _Decomposed(NamedTuple):
     values: Float[Array, "R D"]
     outside: Float[Array, "R D D"]
     slope: Float[Array, "R D K"]
-    easy: Bool[Array, " R"]
+    rounding: Float[Array, " R"]
 
     @classmethod
     def of(cls, products: Products, units: RowUnits, left_out: int | None) -> "_Decomposed":
@@ -416,14 +419,14 @@ class _Decomposed(NamedTuple):
         unit = jnp.eye(gram.shape[1], dtype=gram.dtype)[None]
         values, vectors = jnp.linalg.eigh(jnp.where(finite[:, None, None], gram, unit), symmetrize_input=False)
         largest = jnp.max(largest / jnp.square(scale), axis=1)
-        easy = finite & squares_are_easy(values[:, 0], jnp.maximum(values[:, -1], largest))
+        rounding = float(jnp.finfo(gram.dtype).eps) * jnp.maximum(values[:, -1], largest)
         outside = vectors / scale[:, :, None]
         slope = jnp.einsum("rde,rdk->rek", outside, products.slope) / units.y_scale[:, None]
-        return cls(products, units, vectors, values, outside, slope, easy)
+        return cls(products, units, vectors, values, outside, slope, jnp.where(finite, rounding, jnp.inf))
 
     def chosen(self, penalties: Float[Array, " S"]) -> tuple[RidgeFit, Bool[Array, " R"]]:
-        """The fits with the best of S penalties, in units of the rows, and which to trust: those of products that lost
-        no digits.
+        """The fits with the best of S penalties, in units of the rows, and which to trust: those of products in which
+        rounding is small beside the smallest eigenvalue and the penalty, and not large beside it and any penalty.
         """
         (n, d), rows = self.products.x.shape, len(self.values)
         at_a_time = max(1, min(rows, _ROWS_BYTES // (n * d * penalties.dtype.itemsize)))
@@ -433,7 +436,10 @@ class _Decomposed(NamedTuple):
         inside = self.slope / (self.values + penalty[:, None])[:, :, None]
         weights = jnp.einsum("rde,rek->rdk", self.vectors, inside)
         intercept = self.products.in_units(weights, self.units)[1]
-        return RidgeFit(weights, intercept, penalty, errors[best, jnp.arange(len(best))]), self.easy
+        least = jnp.maximum(self.values[:, 0], 0)
+        compared = _COMPARED * (least + jnp.min(penalties)) > self.rounding
+        easy = squares_are_easy(least + penalty, self.rounding) & compared
+        return RidgeFit(weights, intercept, penalty, errors[best, jnp.arange(len(best))]), easy
 
     def _errors(self, penalties: Float[Array, " S"], row: Int[Array, ""]) -> Float[Array, " S"]:
         """Mean leave-one-out losses of a row for S penalties."""

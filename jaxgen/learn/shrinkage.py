@@ -132,11 +132,14 @@ class Shrinkage(NamedTuple):
         return jnp.where(some, self.values / jnp.where(some, jnp.square(self.values) + ridge, 1), 0)
 
 
-def squares_are_easy(least: Float[Array, "*R"], largest: Float[Array, "*R"]) -> Bool[Array, "*R"]:
-    """Whether the least eigenvalue of x' x, [*R], has digits enough beside a rounding of what is at most as large as
-    the largest number in its computation, [*R].
-    """
-    return least * _LOST > float(jnp.finfo(least.dtype).eps) * largest
+def squares_are_easy(least: Float[Array, "*R"], rounding: Float[Array, "*R"]) -> Bool[Array, "*R"]:
+    """Whether the least eigenvalue of x' x, [*R], has digits enough beside the rounding in it, [*R]."""
+    return least * _LOST > rounding
+
+
+def _rounding(largest: Float[Array, "*R"]) -> Float[Array, "*R"]:
+    """That of sums as large as these."""
+    return float(jnp.finfo(largest.dtype).eps) * largest
 
 
 class Span(NamedTuple):
@@ -192,7 +195,7 @@ def _of_long(x: Float[Array, "n D"]) -> Decomposition:
         return basis @ inner, values, right, deficient
 
     squares, vectors, finite = _eigenvectors(x.T @ x)
-    ill = ~finite | ~squares_are_easy(squares[0], squares[-1])
+    ill = ~finite | ~squares_are_easy(squares[0], _rounding(squares[-1]))
 
     def quickly() -> Decomposition:
         right = vectors[:, ::-1]
@@ -214,7 +217,7 @@ def _of_wide(x: Float[Array, "n D"], rank: Int[Array, ""]) -> Decomposition:
         return left.T, jnp.where(there, values, 0), right, jnp.sum(there) < x.shape[1]
 
     squares, vectors, finite = _eigenvectors(x @ x.T)
-    ill = ~finite | ~squares_are_easy(jnp.take(squares, len(x) - jnp.maximum(rank, 1)), squares[-1])
+    ill = ~finite | ~squares_are_easy(jnp.take(squares, len(x) - jnp.maximum(rank, 1)), _rounding(squares[-1]))
 
     def quickly() -> Decomposition:
         left, there = vectors[:, ::-1], jnp.arange(len(x)) < rank
