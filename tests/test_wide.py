@@ -94,6 +94,24 @@ def test_normalised_ridge_regressions_are_those_of_scikit_learn(shape, kind, pla
 
 
 @pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("kind", ["plain", "of low rank"])
+@pytest.mark.parametrize("shape", [(20, 50), (40, 41), (40, 40), (40, 30), (40, 7)], ids=str)
+def test_normalised_least_norms_are_those_of_numpy(shape, kind, plan):
+    """A least norm depends on the units of a row, but where there is only one solution."""
+    data, known = wide(*shape, kind), learn.Normalised(learn.LeastSquares(minimum_norm=True), how="standard")
+    chosen = plan_of(plan, data.n)
+    found = assess(KEY, known, data, chosen, keep="predictions").predictions
+
+    def fitted(x, y, w, r):
+        mean, scale = centred_and_scaled(x, w)
+        y_mean, root = np.average(y, axis=0, weights=w), np.sqrt(w)[:, None]
+        weights = np.linalg.lstsq(root * (x - mean) / scale, root * (y - y_mean), rcond=1e-12)[0]
+        return (data.x - mean) / scale @ weights + y_mean
+
+    of_rows(found, chosen, data, fitted)
+
+
+@pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("kind", [*KINDS[:3], "inputs twice"])
 @pytest.mark.parametrize("shape", [*SHAPES, (40, 40), (40, 30), (40, 7)], ids=str)
 def test_least_norms_are_those_of_numpy(shape, kind, plan):
@@ -186,7 +204,7 @@ def test_logistic_regressions_are_those_of_scikit_learn(kind, plan, classes, sca
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [6, 40])
 def test_coordinates_are_those_of_the_cases(n, kind, centred, dtype):
-    """Also where some cases are absent, whatever stands there. In the space that they span, weights keep their length."""
+    """Also where some cases are absent, whatever stands there. Weights keep their length in the space of the others."""
     x, w = wide(n, 60, kind).x, np.arange(n) % 3.0
     x[w == 0] = 1e4
     span = Span.of(jnp.asarray(x, dtype), jnp.asarray(w, dtype), centred)

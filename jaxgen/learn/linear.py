@@ -1,7 +1,7 @@
 """Linear learners: weighted least squares with an optional ridge, and the mean as a baseline."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import jax
@@ -16,7 +16,7 @@ from jaxgen.learn.gradients import gradients_solver
 from jaxgen.learn.grams import gram, weighted_grams
 from jaxgen.learn.products import Products, of_left_out
 from jaxgen.learn.scale import binary_unit
-from jaxgen.learn.shrinkage import Centred, Shrinkage, Span, is_wide
+from jaxgen.learn.shrinkage import EACH, SHARED, Centred, Shrinkage, Span, is_wide
 from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Plan, RowUnits
 from jaxgen.types.numbers import require_flag, require_number
 
@@ -69,7 +69,8 @@ class LeastSquares(Learner):
     ill-conditioned, is never written out: products of the inputs stand for it, with one more step of refinement. With
     a ridge, rows of much data, and rows that have units of their own (`Normalised`), solve their normal equations, of
     which the last step of refinement tells in the same way whether they were exact enough: those of many inputs by
-    conjugate gradients that all rows take together.
+    conjugate gradients that all rows take together. More inputs than cases, and inputs that depend linearly on others
+    where a least norm is asked, are first brought into coordinates of the space that all cases span.
 
     Attributes:
       ridge: penalty on the squared weights (never on the intercept), in units of y^2 / weights^2; not divided by N.
@@ -121,7 +122,7 @@ class LeastSquares(Learner):
         with jax.default_matmul_precision("highest"):
             if self.minimum_norm and not self.ridge:
                 return self._least_norm(x, y, w)
-            if self.ridge and is_wide(x):
+            if self.ridge and is_wide(x, SHARED):
                 span = Span.of(x, w, self.intercept)
                 return span.restored(self._full_rank(span.cases, y, w))
             return self._full_rank(x, y, w)
@@ -157,12 +158,12 @@ class LeastSquares(Learner):
     ) -> tuple[LinearFit, Bool[Array, " R"]]:
         """The fits of R weightings of the same cases at once, and which of them to trust."""
         with jax.default_matmul_precision("highest"):
-            if is_wide(x) and (self.ridge or self.minimum_norm):
+            if self.minimum_norm and not self.ridge:
+                return self._least_norms(x, y, w, left_out)
+            if self.ridge and is_wide(x, SHARED):
                 span = Span.of(x, jnp.ones_like(x[:, 0]), self.intercept)
                 fits, trusted = self.fit_rows(keys, span.cases, y, w, left_out)
                 return span.restored(fits), trusted
-            if self.minimum_norm and not self.ridge:
-                return self._least_norms(x, y, w, left_out)
             if self.ridge and x.size >= _MUCH and not _leaves_out_few(left_out, x.shape[1]):
                 return self._ridge_of_much(x, y, w, left_out)
             design, scale = self._design(x)
@@ -188,11 +189,14 @@ class LeastSquares(Learner):
     def _least_norms(
         self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], left_out: int | None
     ) -> tuple[LinearFit, Bool[Array, " R"]]:
-        """The fits of least norm of R weightings, and which to trust: those whose own cases span all that the others
-        do, in coordinates of which the first are independent, and a row for each other one keeps its weight at 0.
+        """The fits of least norm of R weightings, and which to trust: of less inputs than cases, those whose own cases
+        span all that the others do, in coordinates of which the first are independent; a row for each of the others
+        keeps its weight at 0.
         """
-        if x.shape[1] == len(x):
-            return jax.vmap(self._least_norm, in_axes=(None, None, 0))(x, y, w), jnp.ones(len(w), bool)
+        if x.shape[1] >= len(x):
+            products, units = Products.of(x, y, w, self.intercept), _plain_units(x, y, w)
+            weights, trusted = self._of_wide(products, units, alike=True)
+            return LinearFit(weights, products.in_units(weights, units)[1], jnp.zeros(len(w), bool)), trusted
         shrinkage = Shrinkage.of(Centred.of(x, y, jnp.ones_like(x[:, 0]), self.intercept))
         there = shrinkage.values > max(x.shape) * float(jnp.finfo(x.dtype).eps) * shrinkage.values[:1]
         cases = shrinkage.left * jnp.where(there, shrinkage.values, 0)[None]
@@ -230,8 +234,8 @@ class LeastSquares(Learner):
 
     @property
     def shares_rows_in_units(self) -> bool:
-        """A model without a constant term depends on where the units of a row begin, a least norm on more."""
-        return self.intercept and not self.minimum_norm
+        """A model without a constant term depends on where the units of a row begin."""
+        return self.intercept
 
     def fit_rows_in_units(
         self,
@@ -244,16 +248,17 @@ class LeastSquares(Learner):
     ) -> tuple[LinearFit, Bool[Array, " R"]]:
         """The fits of R weightings of the same cases at once, each in units of its own, and which of them to trust.
 
-        Without a ridge they do not depend on units. With one, rows share their cases' products, and each solves normal
-        equations in its units, which one step of refinement corrects.
+        Without a ridge they do not depend on units, unless there are as many inputs as cases. With one, rows share
+        their cases' products, and each solves normal equations in its units, which one step of refinement corrects.
         """
-        if not self.ridge:
-            fits, trusted = self.fit_rows(keys, x, y, w, left_out)
+        least_norm = self.minimum_norm and not self.ridge and x.shape[1] >= len(x)
+        if not (self.ridge or least_norm):
+            fits, trusted = replace(self, minimum_norm=False).fit_rows(keys, x, y, w, left_out)
             return jax.vmap(_in_units)(fits, *units), trusted
         with jax.default_matmul_precision("highest"):
             products = Products.of(x, y, w, True)
-            if is_wide(x):
-                weights, trusted = self._of_wide(products, units)
+            if least_norm or is_wide(x, EACH):
+                weights, trusted = self._of_wide(products, units, alike=False)
             else:
                 weights, trusted = self._with_ridge(products, units, jnp.ones_like(units.x_scale), left_out)
             fits = LinearFit(weights, products.in_units(weights, units)[1], jnp.zeros(len(w), bool))
@@ -268,8 +273,7 @@ class LeastSquares(Learner):
         products = Products.of(x, y, w, self.intercept)
         size = jnp.sqrt(jnp.mean(jnp.square(products.x), axis=0))
         scale = jnp.broadcast_to(jnp.where(size > 0, size, 1), (len(w), x.shape[1]))
-        origin, unit = (jnp.full((len(w), y.shape[1]), value, x.dtype) for value in (0, 1))
-        units = RowUnits(jnp.zeros_like(scale), scale, origin, unit)
+        units = _plain_units(x, y, w)._replace(x_scale=scale)
         weights, trusted = self._with_ridge(products, units, scale, left_out)
         weights, intercept = products.in_units(weights, units)
         return LinearFit(weights, intercept, jnp.zeros(len(w), bool)), trusted
@@ -314,34 +318,47 @@ class LeastSquares(Learner):
         _, found = lax.while_loop(unfinished, refine, (jnp.int32(0), _Refined(nothing, nothing)))
         return jnp.moveaxis(found.solution, -1, 0), exact(found)
 
-    def _of_wide(self, products: Products, units: RowUnits) -> tuple[Float[Array, "R D K"], Bool[Array, " R"]]:
-        """Weights in the units of each row, of more inputs than cases, and which of them to trust, see `_with_ridge`.
+    def _of_wide(
+        self, products: Products, units: RowUnits, *, alike: bool
+    ) -> tuple[Float[Array, "R D K"], Bool[Array, " R"]]:
+        """Weights in the units of each row, which may be alike, of more inputs than cases, and which of them to trust,
+        see `_with_ridge`.
 
-        They are A' a / ridge, with A the cases of the row in its units, about its mean and times the root of their
-        weights, and (1 + A A' / ridge) a = b, b the same of targets: there is an unknown for each case.
+        They are A' a, with A the cases of the row in its units, about its mean and times the root of their weights, and
+        (ridge + A A') a = b, b the same of targets: there is an unknown for each case. Without a ridge they are those
+        of least norm; A A' is then filled up where cases are absent, and in the direction in which the mean was taken
+        off, where b is 0.
         """
-        cases, scale = products, units.x_scale
-        n, eps = len(cases.x), float(jnp.finfo(cases.x.dtype).eps)
-        inverse, root = 1 / (jnp.square(scale) * self.ridge), jnp.sqrt(cases.w)
+        cases, scale, root = products, units.x_scale, jnp.sqrt(products.w)
+        eps, inverse = float(jnp.finfo(root.dtype).eps), 1 / jnp.square(scale)
+        unit = jnp.eye(len(cases.x), dtype=root.dtype)
         at_mean = jnp.einsum("nd,rd->rn", cases.x, inverse * cases.x_mean)
         mean = jnp.einsum("rd,rd->r", cases.x_mean, inverse * cases.x_mean)
-        inside = weighted_grams(cases.x.T, inverse) - at_mean[:, :, None] - at_mean[:, None] + mean[:, None, None]
-        matrices = jnp.eye(n, dtype=root.dtype)[None] + root[:, :, None] * inside * root[:, None]
-        solve = eliminated(jnp.moveaxis(matrices, 0, -1))
+        inside = (cases.x @ cases.x.T)[None] if alike else weighted_grams(cases.x.T, inverse)
+        inside = inside - at_mean[:, :, None] - at_mean[:, None] + mean[:, None, None]
+        matrices = root[:, :, None] * inside * root[:, None]
+        if self.ridge:
+            filling = jnp.asarray(self.ridge, root.dtype) * unit[None]
+        else:
+            absent = unit[None] * (cases.w == 0)[:, None].astype(root.dtype)
+            typical = jnp.trace(matrices, axis1=1, axis2=2) / len(unit)
+            taken = cases.share[:, None, None] * root[:, :, None] * root[:, None]
+            filling = typical[:, None, None] * (absent + taken)
+        solve = eliminated(jnp.moveaxis(matrices + filling, 0, -1))
 
         def weights_of(found: Float[Array, "n K R"]) -> Float[Array, "R D K"]:
             values = root[:, :, None] * jnp.moveaxis(found, -1, 0)
             slope = jnp.einsum("nd,rnk->rdk", cases.x, values)
             slope = slope - cases.x_mean[:, :, None] * jnp.sum(values, axis=1)[:, None]
-            return slope / (scale * self.ridge)[:, :, None]
+            return slope / scale[:, :, None]
 
         def refine(_, state: _Refined) -> _Refined:
             outside = weights_of(state.solution) * units.y_scale[:, None] / scale[:, :, None]
             left = root[:, :, None] * cases.residual(outside) / units.y_scale[:, None]
-            correction = solve(jnp.moveaxis(left, 0, -1) - state.solution)
+            correction = solve(jnp.moveaxis(left, 0, -1) - self.ridge * state.solution)
             return _Refined(state.solution + correction, correction)
 
-        nothing = jnp.zeros((n, cases.y.shape[1], len(scale)), root.dtype)
+        nothing = jnp.zeros((len(unit), cases.y.shape[1], len(scale)), root.dtype)
         found = lax.fori_loop(0, 2, refine, _Refined(nothing, nothing))
         size, moved = (jnp.sum(jnp.square(v), axis=(0, 1)) for v in (found.solution, found.correction))
         return weights_of(found.solution), moved <= eps * size
@@ -384,6 +401,12 @@ class LeastSquares(Learner):
         inverse = jnp.where(kept, 1 / jnp.where(kept, values, 1), 0)
         weights = right.T @ (inverse[:, None] * (left.T @ (root * (y - y_mean[None]))))
         return LinearFit(weights, y_mean - x_mean @ weights, jnp.zeros((), bool))
+
+
+def _plain_units(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"]) -> RowUnits:
+    """Those of the data themselves for every row."""
+    sizes = (len(w), x.shape[1]), (len(w), y.shape[1])
+    return RowUnits(*(jnp.full(size, value, x.dtype) for size in sizes for value in (0, 1)))
 
 
 def _in_units(

@@ -26,7 +26,7 @@ from jaxgen.learn.newton import (
     pairs_of,
     start_for_similar,
 )
-from jaxgen.learn.shrinkage import Span, is_wide
+from jaxgen.learn.shrinkage import EACH, SHARED, Span, is_wide
 from jaxgen.learn.systems import cholesky
 from jaxgen.types import Data, Key, Learner, Minimum, Plan, RowUnits
 from jaxgen.types.numbers import require, require_flag, require_number
@@ -110,7 +110,7 @@ class Logistic(Learner):
     gradients in double precision about 1e-9 of the largest logit may remain. Probabilities of breast_cancer, in units
     from 1e-3 to 1e3, are those of scikit-learn within 1e-5 in single and 1e-11 in double precision. Without a ridge, a
     fit whose curvature is lost in rounding in some direction (below 4e-6 of the largest in single precision) is taken
-    as separable.
+    as separable. With a ridge, more inputs than cases are first brought into coordinates of the space that these span.
 
     Attributes:
       ridge: penalty on the squared weights (never on the intercept), in nats / weights^2; not divided by N, the 1 / C
@@ -179,7 +179,7 @@ class Logistic(Learner):
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LogisticFit:
         """Coefficients of one weighted training set; `key` is not used."""
         with jax.default_matmul_precision("highest"):
-            if self._penalised and is_wide(x):
+            if self._penalised and is_wide(x, SHARED):
                 span = Span.of(x, w, self.intercept)
                 return span.restored(self.fit(key, span.cases, y, w))
             basis = self._basis(x, w, _orthonormal)
@@ -189,7 +189,7 @@ class Logistic(Learner):
         """With a basis of all cases [n, D], [n, K] and, where there is much to do, a start near the minimum for the
         mean weights [n] of the rows.
         """
-        if not (self._penalised and is_wide(x)):
+        if not (self._penalised and is_wide(x, SHARED)):
             return self.prepared_in_units(x, y, w, rows, jnp.ones_like(x[0]))
         plain = self._plain
         with jax.default_matmul_precision("highest"):
@@ -209,7 +209,7 @@ class Logistic(Learner):
         share nothing, since each has other coordinates in which there are no more than cases.
         """
         plain = self._plain
-        if self._penalised and is_wide(x):
+        if self._penalised and is_wide(x, EACH):
             return plain
         with jax.default_matmul_precision("highest"):
             return _Prepared(**vars(plain), common=_in_common(plain, rows, x, y, w, scale))
@@ -247,7 +247,7 @@ class Logistic(Learner):
         """`fit_rows` of weights [R, n] where each row has inputs in units of its own, which only the ridge knows of;
         targets are the classes as they are.
         """
-        if self._penalised and is_wide(x):
+        if self._penalised and is_wide(x, EACH):
 
             def of_row(w: Float[Array, " n"], unit: RowUnits) -> LogisticFit:
                 return self.fit(keys[0], (x - unit.x_centre[None]) / unit.x_scale[None], y, w)

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
 from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.products import Products, left_out_cases
-from jaxgen.learn.shrinkage import Centred, Shrinkage, Span, is_wide, squares_are_easy
+from jaxgen.learn.shrinkage import Centred, Shrinkage, Span, squares_are_easy
 from jaxgen.learn.systems import inverse_of_lower, substituted
 from jaxgen.types import Data, Key, Learner, Plan, RowUnits
 from jaxgen.types.numbers import require, require_flag, require_number, shown
@@ -56,7 +56,8 @@ class Ridge(Learner):
     h = 1 / n + sum_k u_k^2 s_k^2 / (s_k^2 + ridge) that a case has in its own prediction, and so its leave-one-out
     residual e / (1 - h) (Allen 1974, "The relationship between variable selection and data augmentation and a method
     for prediction"). One penalty serves all targets; the squares are summed over them. A case of weight 2 counts as two
-    cases, of which one is left out. Penalties have the units of x^2: `Normalised(Ridge(), how="standard")` makes them
+    cases, of which one is left out. More inputs than cases are first brought into coordinates of the space that all
+    cases span. Penalties have the units of x^2: `Normalised(Ridge(), how="standard")` makes them
     comparable. The first of equals is taken.
 
     Attributes:
@@ -108,7 +109,7 @@ class Ridge(Learner):
         """
         penalties = jnp.asarray(self.penalties, x.dtype)
         with jax.default_matmul_precision("highest"):
-            if is_wide(x):
+            if x.shape[1] > len(x):
                 span = Span.of(x, jnp.ones_like(x[:, 0]), self.intercept)
                 fits, trusted = self.fit_rows(keys, span.cases, y, w, left_out)
                 return span.restored(fits), trusted
