@@ -153,8 +153,6 @@ SLOW = re.compile(
             r"strata\.py.*coverage_is_that",
             r"ratios\.py.*skill_score",
             r"conformal\.py.*covered_as_promised\[jackknife",
-            r"wide\.py.*(\(40, 41\)|of any size|\(40, 150\)-.*-(half|bootstrap)|bootstrap-False)",
-            r"wide\.py.*cases twice-(half|bootstrap)-3",
         )
     )
 )
