@@ -53,13 +53,18 @@ def centred_and_scaled(x, w):
     return mean, np.sqrt(np.average((x - mean) ** 2, axis=0, weights=w))
 
 
-SHAPES = [(20, 50), (40, 41), (40, 150)]
-PLANS = ["few left out", "half", "bootstrap"]
-KINDS = ["plain", "of low rank", "cases twice", "of any size"]
+def slow(value):
+    """A parameter that others stand for in the quick level."""
+    return pytest.param(value, marks=pytest.mark.slow)
+
+
+SHAPES = [(20, 50), slow((40, 41)), slow((40, 150))]
+PLANS = ["few left out", "half", slow("bootstrap")]
+KINDS = ["plain", "of low rank", slow("cases twice"), slow("of any size")]
 
 
 @pytest.mark.devices
-@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("intercept", [True, slow(False)])
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -77,7 +82,7 @@ def test_ridge_regressions_are_those_of_scikit_learn(shape, kind, plan, intercep
 
 
 @pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("kind", ["plain", "cases twice"])
+@pytest.mark.parametrize("kind", ["plain", slow("cases twice")])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_normalised_ridge_regressions_are_those_of_scikit_learn(shape, kind, plan):
     data, known = wide(*shape, kind), learn.Normalised(learn.LeastSquares(ridge=2.0), how="standard")
@@ -94,8 +99,8 @@ def test_normalised_ridge_regressions_are_those_of_scikit_learn(shape, kind, pla
 
 
 @pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("kind", ["plain", "of low rank"])
-@pytest.mark.parametrize("shape", [(20, 50), (40, 41), (40, 40), (40, 30), (40, 7)], ids=str)
+@pytest.mark.parametrize("kind", ["plain", slow("of low rank")])
+@pytest.mark.parametrize("shape", [(20, 50), slow((40, 41)), slow((40, 40)), slow((40, 30)), (40, 7)], ids=str)
 def test_normalised_least_norms_are_those_of_numpy(shape, kind, plan):
     """A least norm depends on the units of a row, but where there is only one solution."""
     data, known = wide(*shape, kind), learn.Normalised(learn.LeastSquares(minimum_norm=True), how="standard")
@@ -112,8 +117,8 @@ def test_normalised_least_norms_are_those_of_numpy(shape, kind, plan):
 
 
 @pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("kind", [*KINDS[:3], "inputs twice"])
-@pytest.mark.parametrize("shape", [*SHAPES, (40, 40), (40, 30), (40, 7)], ids=str)
+@pytest.mark.parametrize("kind", [*KINDS[:3], slow("inputs twice")])
+@pytest.mark.parametrize("shape", [*SHAPES, slow((40, 40)), (40, 30), slow((40, 7))], ids=str)
 def test_least_norms_are_those_of_numpy(shape, kind, plan):
     """Also of no more inputs than cases, and of rows that have less cases than inputs while all have more."""
     data, known = wide(*shape, kind), learn.LeastSquares(minimum_norm=True)
@@ -147,12 +152,12 @@ def losses_left_out(x, y, w, penalty):
     "given",
     [
         (20, 50),
-        (20, 20),
-        (40, 60),
-        (40, 32),
+        slow((20, 20)),
+        slow((40, 60)),
+        slow((40, 32)),
         (40, 7, "inputs twice"),
-        (40, 40, "inputs twice"),
-        (40, 50, "cases twice"),
+        slow((40, 40, "inputs twice")),
+        slow((40, 50, "cases twice")),
     ],
     ids=str,
 )
@@ -180,7 +185,7 @@ def test_penalties_are_chosen_as_by_a_loop(given, plan, scaled):
 @pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("kind", ["plain", "cases twice"])
+@pytest.mark.parametrize("kind", ["plain", slow("cases twice")])
 def test_logistic_regressions_are_those_of_scikit_learn(kind, plan, classes, scaled):
     x = wide(45, 120, kind).x
     labels = np.arange(45) % classes
