@@ -10,13 +10,13 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.bases import back_substitute, inverse_root_if_easy, orthonormal
-from jaxgen.learn.batched import in_any_row
+from jaxgen.learn.batched import in_any_row, where_rare
 from jaxgen.learn.eliminate import UNROLL, Solve, downdated, eliminated
 from jaxgen.learn.gradients import gradients_solver
 from jaxgen.learn.grams import gram, weighted_grams
 from jaxgen.learn.products import Products, of_left_out
 from jaxgen.learn.scale import binary_unit
-from jaxgen.learn.shrinkage import EACH, SHARED, Centred, Shrinkage, Span, is_wide
+from jaxgen.learn.shrinkage import FEW, Centred, Shrinkage, Span
 from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Plan, RowUnits
 from jaxgen.types.numbers import require_flag, require_number
 
@@ -122,7 +122,7 @@ class LeastSquares(Learner):
         with jax.default_matmul_precision("highest"):
             if self.minimum_norm and not self.ridge:
                 return self._least_norm(x, y, w)
-            if self.ridge and is_wide(x, SHARED):
+            if self.ridge and x.shape[1] > len(x):
                 span = Span.of(x, w, self.intercept)
                 return span.restored(self._full_rank(span.cases, y, w))
             return self._full_rank(x, y, w)
@@ -160,7 +160,7 @@ class LeastSquares(Learner):
         with jax.default_matmul_precision("highest"):
             if self.minimum_norm and not self.ridge:
                 return self._least_norms(x, y, w, left_out)
-            if self.ridge and is_wide(x, SHARED):
+            if self.ridge and x.shape[1] > len(x) and len(x) <= FEW:
                 span = Span.of(x, jnp.ones_like(x[:, 0]), self.intercept)
                 fits, trusted = self.fit_rows(keys, span.cases, y, w, left_out)
                 return span.restored(fits), trusted
@@ -189,23 +189,28 @@ class LeastSquares(Learner):
     def _least_norms(
         self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], left_out: int | None
     ) -> tuple[LinearFit, Bool[Array, " R"]]:
-        """The fits of least norm of R weightings, and which to trust: of less inputs than cases, those whose own cases
-        span all that the others do, in coordinates of which the first are independent; a row for each of the others
-        keeps its weight at 0.
+        """The fits of least norm of R weightings, and which to trust. If less inputs than cases depend linearly on each
+        other, those whose own cases span all that the others do, in coordinates of which the first are independent; a
+        row for each of the others keeps its weight at 0.
         """
         if x.shape[1] >= len(x):
             products, units = Products.of(x, y, w, self.intercept), _plain_units(x, y, w)
             weights, trusted = self._of_wide(products, units, alike=True)
             return LinearFit(weights, products.in_units(weights, units)[1], jnp.zeros(len(w), bool)), trusted
-        shrinkage = Shrinkage.of(Centred.of(x, y, jnp.ones_like(x[:, 0]), self.intercept))
-        there = shrinkage.values > max(x.shape) * float(jnp.finfo(x.dtype).eps) * shrinkage.values[:1]
-        cases = shrinkage.left * jnp.where(there, shrinkage.values, 0)[None]
-        design, scale = self._design(cases)
-        others = jnp.diag(jnp.where(there, 0.0, 1.0).astype(x.dtype), int(self.intercept))
-        fits, trusted = self._of_design(design, scale, others[: len(there), : len(scale)], y, w, left_out)
-        weights = jnp.einsum("pd,rpk->rdk", shrinkage.right, fits.weights)
-        moved = jnp.einsum("d,rdk->rk", shrinkage.cases.x_mean, weights)
-        return fits._replace(weights=weights, intercept=fits.intercept - moved), trusted
+        design, scale = self._design(x)
+        found = self._of_design(design, scale, self._penalty(scale), y, w, left_out)
+
+        def of_dependent() -> tuple[LinearFit, Bool[Array, " R"]]:
+            shrinkage = Shrinkage.of(Centred.of(x, y, jnp.ones_like(x[:, 0]), self.intercept))
+            there = shrinkage.values > max(x.shape) * float(jnp.finfo(x.dtype).eps) * shrinkage.values[:1]
+            design, scale = self._design(shrinkage.left * jnp.where(there, shrinkage.values, 0)[None])
+            others = jnp.diag(jnp.where(there, 0.0, 1.0).astype(x.dtype), int(self.intercept))
+            fits, trusted = self._of_design(design, scale, others[: len(there), : len(scale)], y, w, left_out)
+            weights = jnp.einsum("pd,rpk->rdk", shrinkage.right, fits.weights)
+            moved = jnp.einsum("d,rdk->rk", shrinkage.cases.x_mean, weights)
+            return fits._replace(weights=weights, intercept=fits.intercept - moved), trusted
+
+        return where_rare(~jnp.any(found[1]), of_dependent, found)
 
     def predict(self, params: LinearFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Predicted targets, in the units of y."""
@@ -257,7 +262,7 @@ class LeastSquares(Learner):
             return jax.vmap(_in_units)(fits, *units), trusted
         with jax.default_matmul_precision("highest"):
             products = Products.of(x, y, w, True)
-            if least_norm or is_wide(x, EACH):
+            if least_norm or (x.shape[1] > len(x) and len(x) <= FEW):
                 weights, trusted = self._of_wide(products, units, alike=False)
             else:
                 weights, trusted = self._with_ridge(products, units, jnp.ones_like(units.x_scale), left_out)

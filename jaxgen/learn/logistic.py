@@ -26,7 +26,7 @@ from jaxgen.learn.newton import (
     pairs_of,
     start_for_similar,
 )
-from jaxgen.learn.shrinkage import EACH, SHARED, Span, is_wide
+from jaxgen.learn.shrinkage import FEW, Span
 from jaxgen.learn.systems import cholesky
 from jaxgen.types import Data, Key, Learner, Minimum, Plan, RowUnits
 from jaxgen.types.numbers import require, require_flag, require_number
@@ -53,6 +53,11 @@ _ALONE_CLASSES, _ALONE = 8, 1 << 19
 at their full speed.
 """
 
+
+_SHARED, _MANY_TIMES = 1500, 4
+"""Up to so many cases of more inputs, and with so many times as many inputs in any case, coordinates of the space that
+the cases span take less time than they save where rows share them.
+"""
 
 _BLOCK = 16
 """Coordinates and cases come in whole blocks of so many: of 62 coordinates and 1797 cases, products took 1.6 times as
@@ -179,7 +184,7 @@ class Logistic(Learner):
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LogisticFit:
         """Coefficients of one weighted training set; `key` is not used."""
         with jax.default_matmul_precision("highest"):
-            if self._penalised and is_wide(x, SHARED):
+            if self._penalised and _is_wide(x, _SHARED):
                 span = Span.of(x, w, self.intercept)
                 return span.restored(self.fit(key, span.cases, y, w))
             basis = self._basis(x, w, _orthonormal)
@@ -189,7 +194,7 @@ class Logistic(Learner):
         """With a basis of all cases [n, D], [n, K] and, where there is much to do, a start near the minimum for the
         mean weights [n] of the rows.
         """
-        if not (self._penalised and is_wide(x, SHARED)):
+        if not (self._penalised and _is_wide(x, _SHARED)):
             return self.prepared_in_units(x, y, w, rows, jnp.ones_like(x[0]))
         plain = self._plain
         with jax.default_matmul_precision("highest"):
@@ -209,7 +214,7 @@ class Logistic(Learner):
         share nothing, since each has other coordinates in which there are no more than cases.
         """
         plain = self._plain
-        if self._penalised and is_wide(x, EACH):
+        if self._penalised and _is_wide(x, FEW):
             return plain
         with jax.default_matmul_precision("highest"):
             return _Prepared(**vars(plain), common=_in_common(plain, rows, x, y, w, scale))
@@ -247,7 +252,7 @@ class Logistic(Learner):
         """`fit_rows` of weights [R, n] where each row has inputs in units of its own, which only the ridge knows of;
         targets are the classes as they are.
         """
-        if self._penalised and is_wide(x, EACH):
+        if self._penalised and _is_wide(x, FEW):
 
             def of_row(w: Float[Array, " n"], unit: RowUnits) -> LogisticFit:
                 return self.fit(keys[0], (x - unit.x_centre[None]) / unit.x_scale[None], y, w)
@@ -379,6 +384,12 @@ class Logistic(Learner):
         vectors, transform, deficient = orthonormal(jnp.concatenate(columns, axis=1))
         cases = jnp.where(root[None] > 0, vectors[:, : len(w)] / jnp.where(root > 0, root, 1)[None], 0)
         return _Basis(cases, cases.T, vectors[:, len(w) :].T, transform, centre, scale, deficient)
+
+
+def _is_wide(x: Float[Array, "n D"], most: int) -> bool:
+    """Whether there are more inputs than cases, and many times as many where there are more than `most`."""
+    n, inputs = x.shape
+    return inputs > n and (n <= most or inputs >= _MANY_TIMES * n)
 
 
 def _of_every_class(y: Float[Array, "n K"], used: Bool[Array, " n"]) -> Float[Array, "n C"]:

@@ -15,13 +15,10 @@ _LOST = 2e-10
 the least: in double precision up to a condition number of 1000, in single precision never.
 """
 
-SHARED, EACH = 1500, 400
-"""Up to so many cases of more inputs, coordinates that rows share save more time than they take, and so does what each
-row has of its own: coordinates, or a system with an unknown for each case.
+FEW = 400
+"""Up to so many cases of more inputs, coordinates of the space that the cases span, or a system with an unknown for
+each of them, take less time than they save.
 """
-
-_MANY_TIMES = 4
-"""With so many times as many inputs as cases they always do."""
 
 _WIDE = 4
 """Residuals for several penalties at a time may take this many times the memory of the inputs."""
@@ -183,12 +180,6 @@ class Span(NamedTuple):
         weights = jnp.einsum("dp,...pk->...dk", self.basis, fit.weights)
         moved = jnp.einsum("d,...dk->...k", self.centre, weights)
         return fit._replace(weights=weights, intercept=fit.intercept - moved)
-
-
-def is_wide(x: Float[Array, "n D"], most: int) -> bool:
-    """Whether there are more inputs than cases, [n, D], and many times as many where there are more than `most`."""
-    n, inputs = x.shape
-    return inputs > n and (n <= most or inputs >= _MANY_TIMES * n)
 
 
 Decomposition = tuple[Float[Array, "n p"], Float[Array, " p"], Float[Array, "p D"], Bool[Array, ""]]
