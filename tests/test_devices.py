@@ -54,13 +54,14 @@ LEARNERS = [
 ]
 
 
-@pytest.fixture
-def for_a_gpu(monkeypatch):
-    """Programs are traced as they are for a GPU."""
-    for module in (devices, batched):
-        monkeypatch.setattr(module, "on_cpu", lambda: False)
-    jax.clear_caches()  # where JAX remembers what it traced for a CPU
-    yield
+@pytest.fixture(scope="module")
+def for_a_gpu():
+    """Programs are traced as they are for a GPU, by this test and all that follow here."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (devices, batched):
+            patch.setattr(module, "on_cpu", lambda: False)
+        jax.clear_caches()  # where JAX remembers what it traced for a CPU
+        yield
     jax.clear_caches()
 
 
@@ -83,6 +84,11 @@ def precisions(traced):
 
 def fitted(learner):
     return jax.make_jaxpr(lambda *given: learner.predict(learner.fit(*given), X))(KEY, X, Y, W)
+
+
+@pytest.mark.parametrize("learner", LEARNERS[:2], ids=repr)
+def test_products_on_a_cpu_are_as_jax_makes_them(learner):
+    assert precisions(fitted(learner)) == {None}
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
@@ -108,11 +114,6 @@ def test_a_precision_that_the_user_sets_is_kept(learner, for_a_gpu):
     with jax.default_matmul_precision("tensorfloat32"):
         products = [each for each in equations(fitted(learner)) if each.primitive.name == "dot_general"]
         assert {str(each.params["precision"]) for each in products} == {"(Precision.HIGH, Precision.HIGH)"}
-
-
-@pytest.mark.parametrize("learner", LEARNERS[:2], ids=repr)
-def test_products_on_a_cpu_are_as_jax_makes_them(learner):
-    assert precisions(fitted(learner)) == {None}
 
 
 def test_distances_on_a_gpu_are_computed_once(for_a_gpu):
