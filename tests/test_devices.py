@@ -145,7 +145,7 @@ def job_on(platform):
     return SimpleNamespace(devices=[SimpleNamespace(platform=platform)], learner=learn.LeastSquares())
 
 
-def test_a_gpu_is_not_asked_to_try_products_out(monkeypatch):
+def test_a_gpu_is_not_asked_to_try_products_out(monkeypatch, own_messages):
     """Unless the user says so, or tests ask for programs that are compiled at once."""
     without = {"xla_gpu_enable_triton_gemm": False}
     monkeypatch.setenv("XLA_FLAGS", "")
