@@ -11,7 +11,6 @@ from jaxgen.engine import run as engine
 from jaxgen.learn.bases import orthonormal
 from jaxgen.learn.shrinkage import Centred, Shrinkage, Span
 
-RANDOM = np.random.default_rng(0)
 KEY = jax.random.key(0)
 PENALTIES = (0.3, 3.0, 30.0, 300.0)
 

@@ -14,9 +14,9 @@ from jaxgen.learn.batched import in_any_row, where_rare
 from jaxgen.learn.eliminate import UNROLL, Solve, downdated, eliminated
 from jaxgen.learn.gradients import gradients_solver
 from jaxgen.learn.grams import gram, weighted_grams
-from jaxgen.learn.products import Products, of_left_out
+from jaxgen.learn.products import Products, of_left_out, plain_units
 from jaxgen.learn.scale import binary_unit
-from jaxgen.learn.shrinkage import FEW, Centred, Shrinkage, Span
+from jaxgen.learn.shrinkage import FEW, Centred, Shrinkage, Span, beyond_rounding
 from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Plan, RowUnits
 from jaxgen.types.numbers import require_flag, require_number
 
@@ -69,8 +69,9 @@ class LeastSquares(Learner):
     ill-conditioned, is never written out: products of the inputs stand for it, with one more step of refinement. With
     a ridge, rows of much data, and rows that have units of their own (`Normalised`), solve their normal equations, of
     which the last step of refinement tells in the same way whether they were exact enough: those of many inputs by
-    conjugate gradients that all rows take together. More inputs than cases, and inputs that depend linearly on others
-    where a least norm is asked, are first brought into coordinates of the space that all cases span.
+    conjugate gradients that all rows take together. More inputs than cases are brought into coordinates of the space
+    that all cases span; least norms of them, and rows that have units of their own, solve a system with an unknown for
+    each case. Less inputs that depend linearly on each other are brought into independent coordinates for a least norm.
 
     Attributes:
       ridge: penalty on the squared weights (never on the intercept), in units of y^2 / weights^2; not divided by N.
@@ -194,7 +195,7 @@ class LeastSquares(Learner):
         row for each of the others keeps its weight at 0.
         """
         if x.shape[1] >= len(x):
-            products, units = Products.of(x, y, w, self.intercept), _plain_units(x, y, w)
+            products, units = Products.of(x, y, w, self.intercept), plain_units(x, y, w)
             weights, trusted = self._of_wide(products, units, alike=True)
             return LinearFit(weights, products.in_units(weights, units)[1], jnp.zeros(len(w), bool)), trusted
         design, scale = self._design(x)
@@ -202,7 +203,7 @@ class LeastSquares(Learner):
 
         def of_dependent() -> tuple[LinearFit, Bool[Array, " R"]]:
             shrinkage = Shrinkage.of(Centred.of(x, y, jnp.ones_like(x[:, 0]), self.intercept))
-            there = shrinkage.values > max(x.shape) * float(jnp.finfo(x.dtype).eps) * shrinkage.values[:1]
+            there = beyond_rounding(shrinkage.values, max(x.shape))
             design, scale = self._design(shrinkage.left * jnp.where(there, shrinkage.values, 0)[None])
             others = jnp.diag(jnp.where(there, 0.0, 1.0).astype(x.dtype), int(self.intercept))
             fits, trusted = self._of_design(design, scale, others[: len(there), : len(scale)], y, w, left_out)
@@ -278,7 +279,7 @@ class LeastSquares(Learner):
         products = Products.of(x, y, w, self.intercept)
         size = jnp.sqrt(jnp.mean(jnp.square(products.x), axis=0))
         scale = jnp.broadcast_to(jnp.where(size > 0, size, 1), (len(w), x.shape[1]))
-        units = _plain_units(x, y, w)._replace(x_scale=scale)
+        units = plain_units(x, y, w)._replace(x_scale=scale)
         weights, trusted = self._with_ridge(products, units, scale, left_out)
         weights, intercept = products.in_units(weights, units)
         return LinearFit(weights, intercept, jnp.zeros(len(w), bool)), trusted
@@ -402,16 +403,10 @@ class LeastSquares(Learner):
         x_mean, y_mean = share @ x, share @ y
         root = jnp.sqrt(w)[:, None]
         left, values, right = jnp.linalg.svd(root * (x - x_mean[None]), full_matrices=False)
-        kept = values > max(x.shape) * jnp.finfo(x.dtype).eps * values[:1]
+        kept = beyond_rounding(values, max(x.shape))
         inverse = jnp.where(kept, 1 / jnp.where(kept, values, 1), 0)
         weights = right.T @ (inverse[:, None] * (left.T @ (root * (y - y_mean[None]))))
         return LinearFit(weights, y_mean - x_mean @ weights, jnp.zeros((), bool))
-
-
-def _plain_units(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"]) -> RowUnits:
-    """Those of the data themselves for every row."""
-    sizes = (len(w), x.shape[1]), (len(w), y.shape[1])
-    return RowUnits(*(jnp.full(size, value, x.dtype) for size in sizes for value in (0, 1)))
 
 
 def _in_units(

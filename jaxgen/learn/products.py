@@ -84,6 +84,12 @@ class Products(NamedTuple):
         return outside, (at_centre - units.y_centre) / units.y_scale
 
 
+def plain_units(x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"]) -> RowUnits:
+    """Those of the data [n, D], [n, K] themselves, for every row of weights [R, n]."""
+    sizes = (len(w), x.shape[1]), (len(w), y.shape[1])
+    return RowUnits(*(jnp.full(size, value, x.dtype) for size in sizes for value in (0, 1)))
+
+
 def of_left_out(cases: Float[Array, "n p"], w: Float[Array, "R n"], left_out: int) -> Float[Array, "R p p"]:
     """Gram matrices [R, p, p] of the cases of weight 0 of each row, where the others have weight 1."""
 

@@ -12,8 +12,8 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
 from jaxgen.learn.batched import in_any_row
-from jaxgen.learn.products import Products, left_out_cases
-from jaxgen.learn.shrinkage import Centred, Shrinkage, Span, squares_are_easy
+from jaxgen.learn.products import Products, left_out_cases, plain_units
+from jaxgen.learn.shrinkage import Centred, Shrinkage, Span, rounding_of, squares_are_easy
 from jaxgen.learn.systems import inverse_of_lower, substituted
 from jaxgen.types import Data, Key, Learner, Plan, RowUnits
 from jaxgen.types.numbers import require, require_flag, require_number, shown
@@ -118,10 +118,7 @@ class Ridge(Learner):
             if x.shape[1] == len(x):
                 return jax.vmap(self._fit, in_axes=(None, None, 0))(x, y, w), jnp.ones(len(w), bool)
             products = Products.of(x, y, w, self.intercept)
-            ones, zeros = jnp.ones_like(w[:, :1]), jnp.zeros_like(w[:, :1])
-            sizes = (len(w), x.shape[1]), (len(w), y.shape[1])
-            units = RowUnits(*(jnp.broadcast_to(a, size) for size in sizes for a in (zeros, ones)))
-            return _Decomposed.of(products, units, left_out).chosen(penalties)
+            return _Decomposed.of(products, plain_units(x, y, w), left_out).chosen(penalties)
 
     @property
     def shares_rows_in_units(self) -> bool:
@@ -420,7 +417,7 @@ class _Decomposed(NamedTuple):
         unit = jnp.eye(gram.shape[1], dtype=gram.dtype)[None]
         values, vectors = jnp.linalg.eigh(jnp.where(finite[:, None, None], gram, unit), symmetrize_input=False)
         largest = jnp.max(largest / jnp.square(scale), axis=1)
-        rounding = float(jnp.finfo(gram.dtype).eps) * jnp.maximum(values[:, -1], largest)
+        rounding = rounding_of(jnp.maximum(values[:, -1], largest))
         outside = vectors / scale[:, :, None]
         slope = jnp.einsum("rde,rdk->rek", outside, products.slope) / units.y_scale[:, None]
         return cls(products, units, vectors, values, outside, slope, jnp.where(finite, rounding, jnp.inf))

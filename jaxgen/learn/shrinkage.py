@@ -132,8 +132,7 @@ class Shrinkage(NamedTuple):
 
     def _inverse(self, ridge: Float[Array, ""]) -> Float[Array, " p"]:
         """s / (s^2 + ridge); without a ridge 0 for the singular values that are rounding."""
-        rounding = max(len(self.left), len(self.values)) * float(jnp.finfo(self.values.dtype).eps)
-        some = (ridge > 0) | (self.values > rounding * self.values[:1])
+        some = (ridge > 0) | beyond_rounding(self.values, max(len(self.left), len(self.values)))
         return jnp.where(some, self.values / jnp.where(some, jnp.square(self.values) + ridge, 1), 0)
 
 
@@ -142,9 +141,14 @@ def squares_are_easy(least: Float[Array, "*R"], rounding: Float[Array, "*R"]) ->
     return least * _LOST > rounding
 
 
-def _rounding(largest: Float[Array, "*R"]) -> Float[Array, "*R"]:
-    """That of sums as large as these."""
+def rounding_of(largest: Float[Array, "*R"]) -> Float[Array, "*R"]:
+    """The rounding in sums whose terms are as large as these, [*R]."""
     return float(jnp.finfo(largest.dtype).eps) * largest
+
+
+def beyond_rounding(values: Float[Array, " p"], longest: int) -> Bool[Array, " p"]:
+    """Which singular values [p], the greatest first, are more than rounding, of a matrix whose longer axis is given."""
+    return values > longest * float(jnp.finfo(values.dtype).eps) * values[:1]
 
 
 class Span(NamedTuple):
@@ -195,7 +199,7 @@ def _of_long(x: Float[Array, "n D"]) -> Decomposition:
         return basis @ inner, values, right, deficient
 
     squares, vectors, finite = _eigenvectors(x.T @ x)
-    ill = ~finite | ~squares_are_easy(squares[0], _rounding(squares[-1]))
+    ill = ~finite | ~squares_are_easy(squares[0], rounding_of(squares[-1]))
 
     def quickly() -> Decomposition:
         right = vectors[:, ::-1]
@@ -212,12 +216,12 @@ def _of_wide(x: Float[Array, "n D"], rank: Int[Array, ""]) -> Decomposition:
     def carefully() -> Decomposition:
         basis, triangle = jnp.linalg.qr(x.T)  # by reflections: orthonormal also where cases are linearly dependent
         inner, values, left = jnp.linalg.svd(triangle)
-        there = values > max(x.shape) * float(jnp.finfo(x.dtype).eps) * values[:1]
+        there = beyond_rounding(values, max(x.shape))
         right = jnp.where(there[:, None], (basis @ inner).T, 0)
         return left.T, jnp.where(there, values, 0), right, jnp.sum(there) < x.shape[1]
 
     squares, vectors, finite = _eigenvectors(x @ x.T)
-    ill = ~finite | ~squares_are_easy(jnp.take(squares, len(x) - jnp.maximum(rank, 1)), _rounding(squares[-1]))
+    ill = ~finite | ~squares_are_easy(jnp.take(squares, len(x) - jnp.maximum(rank, 1)), rounding_of(squares[-1]))
 
     def quickly() -> Decomposition:
         left, there = vectors[:, ::-1], jnp.arange(len(x)) < rank
