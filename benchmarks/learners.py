@@ -3,6 +3,7 @@
 python benchmarks/learners.py                # about ten minutes; writes benchmarks/results/learners.txt
 python benchmarks/learners.py --only digits  # lines whose learner or data hold a text, printed only
 python benchmarks/learners.py --only wide one-hot --to learners_wide.txt  # of one of several, and written
+python benchmarks/learners.py --only "by folds" --to learners_tuned.txt
 python benchmarks/learners.py --choices      # what a choice by leave-one-out costs; writes results/choices.txt
 """
 
@@ -265,6 +266,7 @@ def lines():
         made.append(
             Line("neighbours, k chosen up to 15, normalised", name, read, ours, make_pipeline(StandardScaler(), chosen))
         )
+    made += chosen_by_folds()
     for name in ("diabetes", "wine", "breast_cancer"):
         classes, read = name != "diabetes", real(name)
         made.append(Line("network, adam, batches", name, read, network(read(), classes), network_peer(classes)))
@@ -279,6 +281,41 @@ def lines():
     read = real("diabetes")
     made += [Line(name, "diabetes", read, network(read(), False, **options), None) for name, options in menu.items()]
     made.append(Line("4 networks stopped early, 500 steps", "diabetes", read, stopped, None))
+    return made
+
+
+def chosen_by_folds():
+    """Lines of settings that are chosen by five folds of the cases of each row, beside a grid search."""
+    made, penalties, numbers = [], (0.1, 1.0, 10.0, 100.0), (1, 3, 5, 9)
+    counted = {"cv": 5, "scoring": "neg_mean_squared_error"}
+    wide = simulated(100, 1000)
+    for name, read in (("diabetes", real("diabetes")), ("500 x 50", simulated(500, 50)), ("wide, 100 x 1000", wide)):
+        ours = learn.Tuned(learn.LeastSquares(), {"ridge": penalties})
+        made.append(Line("ridge, by folds", name, read, ours, GridSearchCV(Ridge(), {"alpha": penalties}, **counted)))
+        ours = learn.Tuned(learn.Normalised(learn.LeastSquares(), how="standard"), {"base.ridge": penalties})
+        peer = make_pipeline(StandardScaler(), Ridge())
+        made.append(
+            Line(
+                "ridge, by folds, normalised",
+                name,
+                read,
+                ours,
+                GridSearchCV(peer, {"ridge__alpha": penalties}, **counted),
+            )
+        )
+        ours = learn.Tuned(learn.Neighbours(1), {"k": numbers})
+        peer = GridSearchCV(KNeighborsRegressor(), {"n_neighbors": numbers}, **counted)
+        made.append(Line("neighbours, by folds", name, read, ours, peer))
+    classified = {name: real(name) for name in ("wine", "breast_cancer")}
+    classified |= {
+        "1000 x 100, 3 classes": simulated(1000, 100, 3),
+        "wide, 100 x 1000, 5 classes": simulated(100, 1000, 5),
+    }
+    for name, read in classified.items():
+        ridges, inverses = (0.1, 1.0, 10.0), {"C": (10.0, 1.0, 0.1)}
+        ours = learn.Tuned(learn.Logistic(), {"ridge": ridges})
+        peer = GridSearchCV(LogisticRegression(max_iter=1000), inverses, cv=5, scoring="neg_log_loss")
+        made.append(Line("logistic, by folds", name, read, ours, peer))
     return made
 
 

@@ -58,6 +58,29 @@ def test_the_error_is_that_of_a_loop_over_left_out_cases():
     np.testing.assert_allclose(double(partial(error_of, RidgePerInput("gcv")), RIDGES, X, Y, W), want, rtol=1e-9)
 
 
+@pytest.mark.parametrize("by", ["leave_one_out", pytest.param("gcv", marks=pytest.mark.slow)])
+def test_more_inputs_than_cases(by):
+    """Errors and weights by the normal equations, and the start by scikit-learn's search."""
+    random = np.random.default_rng(7)
+    x, y = random.normal(size=(12, 30)) * np.geomspace(0.1, 30, 30) + 3, random.normal(size=(12, 2))
+    w = np.array([0, 1, 1, 2, 1, 1, 1, 2, 1, 0, 1, 1.0])
+    repeated = np.repeat(np.arange(12), w.astype(int))
+    ridges = np.geomspace(40, 0.5, 30)
+    hat = hat_of(x[repeated], ridges)
+    residual = y[repeated] - hat @ y[repeated]
+    out = np.diag(hat) if by == "leave_one_out" else np.full(len(hat), np.trace(hat) / len(hat))
+    want = np.mean(np.sum((residual / (1 - out)[:, None]) ** 2, axis=1))
+    np.testing.assert_allclose(double(partial(error_of, RidgePerInput(by)), ridges, x, y, w), want, rtol=1e-9)
+    made = double(partial(fit, RidgePerInput(by)), x, y, w)
+    weights, intercept = weights_of(x, y, w, made.ridges)
+    np.testing.assert_allclose(made.weights, weights, rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(made.intercept, intercept, rtol=1e-8)
+    assert made.errors[1] < made.errors[0]
+    if by == "leave_one_out":
+        found = RidgeCV(RidgePerInput().penalties).fit(x[repeated], y[repeated])
+        np.testing.assert_allclose(made.errors[0] / 2, -found.best_score_, rtol=1e-7)  # it takes the mean of targets
+
+
 @pytest.mark.parametrize("by", ["leave_one_out", "gcv"])
 def test_the_gradient_is_that_of_differences(by):
     """Of the fourth order, whose error is some 1e-9 for steps of 1e-3 of functions of size 1."""

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from jaxgen.loss import about
 from jaxgen.types import Learner, Loss
-from jaxgen.types.calls import as_array, distribution_of, explained, failure_of, losses_of, predictions_of
+from jaxgen.types.calls import as_array, distribution_of, explained, failure_of, losses_of, predictions_of, rows_of
 from jaxgen.types.devices import in_full_precision
 
 
@@ -98,7 +98,7 @@ class Job:
                     learner = learner.prepared(x, y, typical, self.rows)
             with explained(self.learner, "fit_rows(keys, x, y, w, left_out)"):
                 shared = learner.fit_rows(row_keys, x, y, weights, self.left_out)
-                found = _trusted(self.learner, shared, (len(r), *y.shape))
+                found = rows_of(self.learner, shared, (len(r), *y.shape))
             if found[2] is None or not self.new:  # with predictions come parameters that cannot predict other cases
                 return found
         one = replace(self, predicted=None)  # as it was traced for its needs: how many rows predict is no part of a fit
@@ -168,18 +168,3 @@ def fitted_alone(job: Job, row_key: Any, x: Any, y: Any, w: Any) -> Any:
     time that a network takes to trace.
     """
     return job.trained(row_key, x, y, w)
-
-
-def _trusted(learner: Learner, shared: Any, shape: tuple[int, int, int]) -> Any:
-    """What `fit_rows` returned, if it is parameters [R, ...], trusted [R] and perhaps predictions [R, N, K]."""
-    good = isinstance(shared, tuple) and len(shared) in (2, 3)
-    good = good and (trusted := as_array(shared[1])) is not None and trusted.shape == shape[:1]
-    good = good and all(jnp.shape(leaf)[:1] == shape[:1] for leaf in jax.tree.leaves(shared[0]))
-    good = good and all((known := as_array(each)) is not None and known.shape == shape for each in shared[2:])
-    if not good:
-        raise ValueError(
-            f"expected fit_rows of {learner} to return (parameters, trusted) with a leading axis [{shape[0]}] each, "
-            f"and perhaps predictions {list(shape)}, got {type(shared).__name__}; return them for every row"
-        )
-    params, trusted, known = (*shared, None)[:3]
-    return params, jnp.asarray(trusted, bool), known

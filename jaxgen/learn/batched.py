@@ -1,7 +1,7 @@
 """What makes programs of many rows that run together fast: see where it is used."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -83,6 +83,36 @@ def in_turn(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     if not on_cpu():
         return jax.vmap(function)
     return lambda *rows: lax.map(lambda row: function(*row), rows)
+
+
+def one_by_one(functions: Sequence[Callable[[], PyTree]]) -> tuple[PyTree, ...]:
+    """What some functions without arguments give, which run one after the other. XLA would run them at the same time on
+    a CPU, where batched calls of LAPACK wait for a pool of threads: two of them can wait for each other for ever.
+    """
+    if len(functions) == 1:
+        return (functions[0](),)
+    none = tuple(map(nothing_of, functions))
+
+    def branch(place: int) -> Callable[[tuple[PyTree, ...]], tuple[PyTree, ...]]:
+        def changed(found: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
+            new = jax.tree.map(lambda a, old: jnp.asarray(a, old.dtype), functions[place](), none[place])
+            return (*found[:place], new, *found[place + 1 :])
+
+        return changed
+
+    branches = list(map(branch, range(len(functions))))
+    return lax.fori_loop(0, len(functions), lambda place, found: lax.switch(place, branches, found), none)
+
+
+def nothing_of(function: Callable[[], PyTree]) -> PyTree:
+    """Zeros in the shapes of what a function without arguments gives, and any random keys."""
+
+    def nothing(a: jax.ShapeDtypeStruct) -> Array:
+        if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
+            return jnp.broadcast_to(jax.random.key(0), a.shape)
+        return jnp.zeros(a.shape, a.dtype)
+
+    return jax.tree.map(nothing, jax.eval_shape(function))
 
 
 def once(numbers: PyTree[Shaped[Array, "..."]]) -> PyTree[Shaped[Array, "..."]]:

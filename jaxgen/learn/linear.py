@@ -95,7 +95,7 @@ class LeastSquares(Learner):
         """Not if a least norm is asked of rows that have less cases than inputs, but all cases more: each has a span of
         its own then.
         """
-        return bool(self.ridge) or not self.minimum_norm or trained > inputs or inputs >= cases
+        return self._penalised or not self.minimum_norm or trained > inputs or inputs >= cases
 
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses a plan with fewer training cases than coefficients, unless the learner can do with fewer.
@@ -121,12 +121,17 @@ class LeastSquares(Learner):
         used = (w > 0)[:, None]
         x, y = jnp.where(used, x, 0), jnp.where(used, y, 0)
         with jax.default_matmul_precision("highest"):
-            if self.minimum_norm and not self.ridge:
+            if self.minimum_norm and not self._penalised:
                 return self._least_norm(x, y, w)
-            if self.ridge and x.shape[1] > len(x):
+            if self._penalised and x.shape[1] > len(x):
                 span = Span.of(x, w, self.intercept)
                 return span.restored(self._full_rank(span.cases, y, w))
             return self._full_rank(x, y, w)
+
+    @property
+    def _penalised(self) -> bool:
+        """Whether there is a ridge; one that is traced is above 0, see `Tuned`."""
+        return isinstance(self.ridge, jax.Array) or self.ridge > 0
 
     def shares_along(self, setting: str) -> bool:
         """Of the ridge: one decomposition of the training cases serves all."""
@@ -159,13 +164,13 @@ class LeastSquares(Learner):
     ) -> tuple[LinearFit, Bool[Array, " R"]]:
         """The fits of R weightings of the same cases at once, and which of them to trust."""
         with jax.default_matmul_precision("highest"):
-            if self.minimum_norm and not self.ridge:
+            if self.minimum_norm and not self._penalised:
                 return self._least_norms(x, y, w, left_out)
-            if self.ridge and x.shape[1] > len(x) and len(x) <= FEW:
+            if self._penalised and x.shape[1] > len(x) and len(x) <= FEW:
                 span = Span.of(x, jnp.ones_like(x[:, 0]), self.intercept)
                 fits, trusted = self.fit_rows(keys, span.cases, y, w, left_out)
                 return span.restored(fits), trusted
-            if self.ridge and x.size >= _MUCH and not _leaves_out_few(left_out, x.shape[1]):
+            if self._penalised and x.size >= _MUCH and not _leaves_out_few(left_out, x.shape[1]):
                 return self._ridge_of_much(x, y, w, left_out)
             design, scale = self._design(x)
             return self._of_design(design, scale, self._penalty(scale), y, w, left_out)
@@ -257,8 +262,8 @@ class LeastSquares(Learner):
         Without a ridge they do not depend on units, unless there are as many inputs as cases. With one, rows share
         their cases' products, and each solves normal equations in its units, which one step of refinement corrects.
         """
-        least_norm = self.minimum_norm and not self.ridge and x.shape[1] >= len(x)
-        if not (self.ridge or least_norm):
+        least_norm = self.minimum_norm and not self._penalised and x.shape[1] >= len(x)
+        if not (self._penalised or least_norm):
             fits, trusted = replace(self, minimum_norm=False).fit_rows(keys, x, y, w, left_out)
             return jax.vmap(_in_units)(fits, *units), trusted
         with jax.default_matmul_precision("highest"):
@@ -343,7 +348,7 @@ class LeastSquares(Learner):
         inside = (cases.x @ cases.x.T)[None] if alike else weighted_grams(cases.x.T, inverse)
         inside = inside - at_mean[:, :, None] - at_mean[:, None] + mean[:, None, None]
         matrices = root[:, :, None] * inside * root[:, None]
-        if self.ridge:
+        if self._penalised:
             filling = jnp.asarray(self.ridge, root.dtype) * unit[None]
         else:
             absent = unit[None] * (cases.w == 0)[:, None].astype(root.dtype)
@@ -378,7 +383,7 @@ class LeastSquares(Learner):
 
     def _penalty(self, scale: Float[Array, " p"]) -> Float[Array, "s p"]:
         """The ridge as further rows of the design; none without a ridge."""
-        if not self.ridge:
+        if not self._penalised:
             return jnp.zeros((0, len(scale)), scale.dtype)
         return jnp.diag(jnp.sqrt(jnp.asarray(self.ridge, scale.dtype)) / scale)[int(self.intercept) :]
 

@@ -156,6 +156,12 @@ class Logistic(Learner):
         """Whether there is `fit_rows`."""
         return True
 
+    def shares_rows_of(self, cases: int, trained: int, inputs: int) -> bool:
+        """Not if there are more inputs than cases and rows leave out more than a third of these: each then has so much
+        fewer coordinates of its own.
+        """
+        return inputs <= cases or 3 * trained >= 2 * cases
+
     def check(self, data: Data, plan: Plan) -> None:
         """Refuses targets that are not classes.
 
@@ -199,7 +205,7 @@ class Logistic(Learner):
         plain = self._plain
         with jax.default_matmul_precision("highest"):
             span = Span.of(x, jnp.ones_like(w), self.intercept)
-            common = _in_common(plain, rows, span.cases, y, w, jnp.ones_like(span.cases[0]))
+            common = _of(plain, _in_common)(rows, span.cases, y, w, jnp.ones_like(span.cases[0]))
             return _Prepared(**vars(plain), common=common, span=span)
 
     def prepared_in_units(
@@ -217,7 +223,7 @@ class Logistic(Learner):
         if self._penalised and _is_wide(x, FEW):
             return plain
         with jax.default_matmul_precision("highest"):
-            return _Prepared(**vars(plain), common=_in_common(plain, rows, x, y, w, scale))
+            return _Prepared(**vars(plain), common=_of(plain, _in_common)(rows, x, y, w, scale))
 
     @property
     def _plain(self) -> "Logistic":
@@ -454,6 +460,13 @@ class _Common(NamedTuple):
 
 
 # JAX remembers what it traced of these three, so a job is not traced twice, to see what it needs and to compile it.
+# It cannot where the ridge is traced, see `Tuned`.
+
+
+def _of(learner: Logistic, function: Any) -> Any:
+    """A function of a learner and arrays, as one of arrays."""
+    known = not isinstance(learner.ridge, jax.Array)
+    return partial(function if known else function.__wrapped__, learner)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -548,7 +561,7 @@ class _Prepared(Logistic):
             of_rows = in_turn if alone else jax.vmap
             grams = of_rows(partial(_gram, self.common))(w, scales)
             suits = jax.vmap(lambda gram: cholesky(gram, gram[:, :0]).pivot > _WELL_CONDITIONED)(grams)
-            return of_rows(partial(_of_row, self._plain, self.common, y))(w, scales, suits)
+            return of_rows(partial(_of(self._plain, _of_row), self.common, y))(w, scales, suits)
 
 
 _Orthonormal = Callable[[Float[Array, "p n"]], tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]]

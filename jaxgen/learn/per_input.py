@@ -142,6 +142,9 @@ class _Problem(NamedTuple):
 
     def error(self, by: str, place: Float[Array, " D"]) -> Float[Array, ""]:
         """The error for logarithms of ridges [D] in these units."""
+        if self._is_wide:
+            rest = self._rest(place, jnp.eye(len(self.x), dtype=self.x.dtype))
+            return ERRORS[by](self.cases, rest @ self.cases.y, 1 - jnp.diagonal(rest))
         solver = self._solver(place)
         return ERRORS[by](
             self.cases, self.cases.y - self.x @ (solver @ self.cases.y), jnp.sum(self.x * solver.T, axis=1)
@@ -149,7 +152,22 @@ class _Problem(NamedTuple):
 
     def weights(self, place: Float[Array, " D"]) -> Float[Array, "D K"]:
         """Weights [D, K] in the units of the data."""
-        return self._solver(place) @ self.cases.y / self.scale[:, None]
+        if self._is_wide:
+            inside = jnp.exp(-place)[:, None] * (self.x.T @ self._rest(place, self.cases.y))
+        else:
+            inside = self._solver(place) @ self.cases.y
+        return inside / self.scale[:, None]
+
+    @property
+    def _is_wide(self) -> bool:
+        """Whether there are more inputs than cases: matrices are then as large as the cases are many."""
+        return self.x.shape[1] > len(self.x)
+
+    def _rest(self, place: Float[Array, " D"], values: Float[Array, "n K"]) -> Float[Array, "n K"]:
+        """What is left of values [n, K] after a regression on the inputs: (1 + x ridges^-1 x')^-1 values."""
+        inside = (self.x * jnp.exp(-place)[None]) @ self.x.T
+        factor = jnp.linalg.cholesky(inside + jnp.eye(len(self.x), dtype=self.x.dtype))
+        return cho_solve((factor, True), values)
 
     def _solver(self, place: Float[Array, " D"]) -> Float[Array, "D n"]:
         """What makes weights of targets: (x' x + ridges)^-1 x'."""

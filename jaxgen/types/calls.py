@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.types.identity import named
 from jaxgen.types.learner import Learner, Params
@@ -56,6 +57,25 @@ def as_array(value: Any) -> Any:
         return jnp.asarray(value)
     except (TypeError, ValueError):
         return None
+
+
+def rows_of(learner: Learner, found: Any, shape: tuple[int, int, int]) -> tuple[Params, Bool[Array, " R"], Any]:
+    """What `fit_rows` of a learner returned: parameters [R, ...], trusted [R], and predictions [R, N, K] or None.
+
+    Raises:
+      ValueError: something else than that for R rows, N cases and K outputs, which `shape` gives.
+    """
+    good = isinstance(found, tuple) and len(found) in (2, 3)
+    good = good and (trusted := as_array(found[1])) is not None and trusted.shape == shape[:1]
+    good = good and all(jnp.shape(leaf)[:1] == shape[:1] for leaf in jax.tree.leaves(found[0]))
+    good = good and all((known := as_array(each)) is not None and known.shape == shape for each in found[2:])
+    if not good:
+        raise ValueError(
+            f"expected fit_rows of {learner} to return (parameters, trusted) with a leading axis [{shape[0]}] each, "
+            f"and perhaps predictions {list(shape)}, got {type(found).__name__}; return them for every row"
+        )
+    params, trusted, known = (*found, None)[:3]
+    return params, jnp.asarray(trusted, bool), known
 
 
 def predictions_of(

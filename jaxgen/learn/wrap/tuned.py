@@ -3,21 +3,23 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
+from jaxgen.learn.batched import one_by_one
 from jaxgen.learn.linear import LeastSquares
 from jaxgen.learn.shrinkage import ERRORS, Centred, Shrinkage
 from jaxgen.learn.wrap.candidates import differences, listed, plain_grid
 from jaxgen.learn.wrap.validation import check_loss, columns, divided, error_unit, in_folds, in_strata, random_order
-from jaxgen.learn.wrap.ways import Read, Together, Way, ways_of
+from jaxgen.learn.wrap.ways import Read, Rows, Together, TrainedRows, Way, programs_of, setting_along, taken, ways_of
 from jaxgen.learn.wrap.wrapper import Wrapper
 from jaxgen.loss import about, by_name, cross_entropy, hinge, squared
-from jaxgen.types import Data, Freedom, Key, Learner, Loss, Params, Plan
+from jaxgen.types import Data, Freedom, Key, Learner, Loss, Params, Plan, RowUnits
 from jaxgen.types.checks import check_predictions, check_targets
 from jaxgen.types.foreign import as_inner
 from jaxgen.types.keys import several
@@ -48,6 +50,17 @@ class _Judged(NamedTuple):
     criteria: Float[Array, " C"]
     errors: Float[Array, " C"]
     unit: Float[Array, ""]
+
+
+class _OfRows(NamedTuple):
+    """What a learner makes of R rows: summed losses on F folds [F, R], which rows to trust [R], the fits on all cases
+    [R, ...], and predictions of these in the units of the data [R, n, K], if training made them.
+    """
+
+    totals: Float[Array, "*C F R"]
+    trusted: Bool[Array, "*C R"]
+    fits: PyTree
+    known: Float[Array, "*C R n K"] | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,8 +175,8 @@ class Tuned(Wrapper):
 
     @property
     def precise(self) -> bool:
-        """Whether one of the learners is fitted in double precision."""
-        return any(each.precise for each in self._learners)
+        """Whether one of the learners is fitted in double precision, or all take little time: near ties decide."""
+        return any(each.precise for each in self._learners) or all(each.shares_rows for each in self._learners)
 
     @property
     def rounds(self) -> int | None:
@@ -174,6 +187,36 @@ class Tuned(Wrapper):
         return None if None in rounds else max(each for each in rounds if each is not None)
 
     @property
+    def shares_rows(self) -> bool:
+        """Whether all the learners share rows: then rows with their folds left out do too."""
+        return self._has_folds_to_share and all(each.shares_rows for each in self._learners)
+
+    @property
+    def shares_rows_in_units(self) -> bool:
+        """The same of rows that each have units of their own."""
+        return self._has_folds_to_share and all(each.shares_rows_in_units for each in self._learners)
+
+    @property
+    def counts_left_out(self) -> bool:
+        """Whether one of the learners does."""
+        return any(each.counts_left_out for each in self._learners)
+
+    @property
+    def worth_sharing(self) -> tuple[int, float]:
+        """The most that one of the learners asks for."""
+        rows, shares = zip(*(each.worth_sharing for each in self._learners), strict=True)
+        return max(rows), max(shares)
+
+    def shares_rows_of(self, cases: int, trained: int, inputs: int) -> bool:
+        """Whether all the learners do, of rows without a fold. Ridges of `LeastSquares` share the decomposition of each
+        row instead, unless there are more inputs than cases.
+        """
+        if setting_along(self.candidates) and isinstance(self.inside, LeastSquares) and inputs <= cases:
+            return False
+        left = trained - trained // self._folds
+        return all(each.shares_rows_of(cases, left, inputs) for each in self._learners)
+
+    @property
     def validation(self) -> Loss:
         """The loss that validation counts."""
         return by_name(self.loss) if self.loss is not None else _LOSSES.get(self.predicts, squared)
@@ -182,15 +225,24 @@ class Tuned(Wrapper):
         """The same, to choose among the learners as they are to be used on these data."""
         return replace(self, base=tuple(each.for_data(data) for each in self._learners), grid=())
 
+    def for_rows(self, share: float) -> Learner:
+        """With the learners as they are for such rows without a fold."""
+        left = share * (1 - 1 / self._folds)
+        return replace(self, base=tuple(each.for_rows(left) for each in self._learners), grid=())
+
     def folds(self, key: Key, w: Float[Array, " n"], y: Float[Array, "n K"] | None = None) -> Int[Array, " n"]:
         """The fold of every case, [n], from 0, that `fit` with the same key, weights [n] and targets [n, K] leaves it
         out with; -1 for absent cases. Targets matter where they are those of a classification.
         """
+        return self._fold_of(several(key, 3)[0], w, y)
+
+    def _fold_of(self, order_key: Key, w: Float[Array, " n"], y: Float[Array, "n K"] | None) -> Int[Array, " n"]:
+        """See `folds`, of the key for the order of the cases."""
         used = jnp.sum(w > 0, dtype=jnp.int32)
         portions = in_folds(len(w), used, self._folds)
         place = jnp.arange(len(w), dtype=jnp.int32)
         fold = jnp.searchsorted(portions.begin, place, side="right").astype(jnp.int32) - 1
-        order = random_order(jax.random.fold_in(key, 0), w)
+        order = random_order(order_key, w)
         order = order if y is None else in_strata(order, y, w, portions)
         return jnp.zeros(len(w), jnp.int32).at[order].set(jnp.where(place < used, fold, -1))
 
@@ -205,8 +257,33 @@ class Tuned(Wrapper):
         else:
             judged = self._by_folds(ways, random_order(order_key, w), folds_key, x, y, w)
         choice = self._chosen(judged)
-        fits = tuple(way.fit(_place(way, choice), fit_key, x, y, w) for way in ways)
+        fits = one_by_one([partial(way.fit, _place(way, choice), fit_key, x, y, w) for way in ways])
         return TunedFit(fits, choice, judged.criteria * judged.unit)
+
+    def fit_rows(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        left_out: int | None,
+    ) -> tuple[TunedFit, Bool[Array, " R"]] | tuple[TunedFit, Bool[Array, " R"], Float[Array, "R n K"]]:
+        """The same for R weightings of the same cases at once, and which of them to trust: those of which every
+        training without a fold is to be trusted; with predictions, if training made some, [R, n, K].
+        """
+        return self._of_rows(keys, x, y, w, None, left_out)
+
+    def fit_rows_in_units(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        units: RowUnits,
+        left_out: int | None,
+    ) -> tuple[TunedFit, Bool[Array, " R"]] | tuple[TunedFit, Bool[Array, " R"], Float[Array, "R n K"]]:
+        """The same where each row has units of its own; predictions [R, n, K] are in those of the data."""
+        return self._of_rows(keys, x, y, w, units, left_out)
 
     def predict(self, params: TunedFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Predictions of the chosen learner, in the units of y."""
@@ -281,6 +358,79 @@ class Tuned(Wrapper):
             raise ValueError(f"expected a learner that is chosen by folds, got by={self.by!r}; give a number of folds")
         return self.by
 
+    @property
+    def _has_folds_to_share(self) -> bool:
+        """Whether there are folds. A ridge of 0 is another program than one of any other number, and shares a
+        decomposition with these at less cost.
+        """
+        name = setting_along(self.candidates)
+        values = () if name is None else differences(self.candidates)[name]
+        return not isinstance(self.by, str) and all(value > 0 for value in values)
+
+    def _of_rows(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        units: RowUnits | None,
+        left_out: int | None,
+    ) -> Any:
+        """What `fit_rows` gives. Each row becomes one without each of its F folds, and itself: all are weightings of
+        the same cases.
+        """
+        rows, folds = len(w), self._folds
+        order_keys, folds_keys, fit_keys = jax.vmap(lambda key: several(key, 3), out_axes=1)(keys)
+        fold_keys = jax.vmap(lambda key: several(key, folds))(folds_keys)
+        all_keys = jnp.concatenate([fold_keys, fit_keys[:, None]], axis=1).reshape(-1)
+        of_each = partial(jnp.repeat, repeats=folds + 1, axis=0)
+        all_units = None if units is None else RowUnits(*map(of_each, units))
+        everywhere = Rows(all_keys, x, y, of_each(w), all_units, left_out)
+        targets = everywhere.in_units(y)
+        fold = jax.vmap(self._fold_of)(order_keys, w, targets[:: folds + 1])
+        out = (fold[:, None] == jnp.arange(folds + 1, dtype=fold.dtype)[None, :, None]).reshape(-1, len(x))
+        most = None if left_out is None else left_out + math.ceil(len(x) / folds)
+        learning = everywhere._replace(w=jnp.where(out, 0, everywhere.w), left_out=most)
+        validating = jnp.where(out, everywhere.w, 0)
+        unit = jax.vmap(partial(error_unit, self.validation))(targets, everywhere.w)
+
+        def apart(values: Shaped[Array, "S ..."]) -> tuple[Array, Array]:
+            """Those of rows without a fold, [R, F, ...], and of the rows themselves, [R, ...]."""
+            values = values.reshape(rows, folds + 1, *values.shape[1:])
+            return values[:, :folds], values[:, folds]
+
+        def judged(learner: Learner, found: TrainedRows) -> _OfRows:
+            predictions = learning.predictions(learner.predict, found)
+            losses = jax.vmap(self.validation)(targets / unit[:, None, None], predictions / unit[:, None, None])
+            totals = jnp.sum(jnp.where(validating > 0, validating * losses, 0), axis=1)
+            failed = jax.vmap(lambda fit: jnp.asarray(learner.failure(fit), jnp.int32))(found.fits) > 0
+            totals = jnp.where(~failed & jnp.isfinite(totals), totals, jnp.inf)
+            trusted = jnp.all(found.trusted.reshape(rows, -1), axis=1)
+            known = None if found.known is None else apart(found.known)[1]
+            return _OfRows(apart(totals)[0].T, trusted, jax.tree.map(lambda a: apart(a)[1], found.fits), known)
+
+        ways = programs_of(self.candidates, lambda _, way: way.runs_rows(learning))
+        found = one_by_one([partial(way.over_rows, judged, learning) for way in ways])
+        totals = jnp.concatenate([each.totals for each in found])
+        totals = totals[np.argsort(np.concatenate([way.numbers for way in ways]))]
+        sizes, unit = apart(jnp.sum(validating, axis=1))[0], apart(unit)[1]
+        judged_rows = jax.vmap(self._judged, (2, 0, 0))(totals, sizes, unit)
+        choice = jax.vmap(self._chosen)(judged_rows)
+        places = [jax.vmap(partial(_place, way))(choice) for way in ways]
+        fits = tuple(way.taken(at, each.fits, learning) for way, at, each in zip(ways, places, found, strict=True))
+        params = TunedFit(fits, choice, judged_rows.criteria * judged_rows.unit[:, None])
+        trusted = jnp.all(jnp.concatenate([each.trusted for each in found]), axis=0)
+        if all(each.known is None for each in found):
+            return params, trusted
+        own = Rows(fit_keys, x, y, w, units, left_out)
+        known = jnp.zeros((rows, *y.shape), y.dtype)
+        for way, at, each, fit in zip(ways, places, found, fits, strict=True):
+            one = TrainedRows(fit, trusted, None if each.known is None else taken(at, each.known))
+            predictions = own.out_of_units(own.predictions(partial(_read_by, way), one))
+            is_this = jnp.any(choice[:, None] == jnp.asarray(way.numbers, choice.dtype)[None], axis=1)
+            known = jnp.where(is_this[:, None, None], predictions, known)
+        return params, trusted, known
+
     def _by_folds(
         self,
         ways: list[Way],
@@ -306,13 +456,18 @@ class Tuned(Wrapper):
                 good = (jnp.asarray(learner.failure(fit), jnp.int32) == 0) & jnp.isfinite(total)
                 return jnp.where(good, total, jnp.inf)
 
-            totals = jnp.concatenate([way.over(summed, way.fits(key, *learning)) for way in ways])
+            totals = one_by_one([lambda way=way: way.over(summed, way.fits(key, *learning)) for way in ways])
+            totals = jnp.concatenate(totals)
             numbers = np.concatenate([way.numbers for way in ways])
             return totals[np.argsort(numbers)], jnp.sum(weight)
 
         keys = several(key, self._folds)
         totals, sizes = jax.vmap(fold)(keys, portions.begin, portions.size)
-        sizes = sizes[:, None]
+        return self._judged(totals.T, sizes, unit)
+
+    def _judged(self, totals: Float[Array, "C F"], sizes: Float[Array, " F"], unit: Float[Array, ""]) -> _Judged:
+        """Criteria and standard errors of C learners from their summed losses on F folds, in a unit of the targets."""
+        totals, sizes = totals.T, sizes[:, None]
         criteria = jnp.sum(totals, axis=0) / jnp.sum(sizes)
         away = jnp.where(sizes > 0, totals / jnp.where(sizes > 0, sizes, 1) - criteria[None], 0)
         variance = jnp.sum(sizes * jnp.square(away), axis=0) / jnp.sum(sizes) / (self._folds - 1)
@@ -340,7 +495,9 @@ class Tuned(Wrapper):
 
     def _reads(self, params: TunedFit) -> list[Read]:
         """The learners with their parameters, one of which is the chosen one."""
-        ways = ways_of(self.candidates, lambda place, _: isinstance(params.fits[place], Together))
+        together = [isinstance(fit, Together) for fit in params.fits]
+        how = programs_of if together[0] else ways_of
+        ways = how(self.candidates, lambda place, _: together[place])
         return [read for way, fit in zip(ways, params.fits, strict=True) for read in way.read(fit)]
 
     def _of_chosen(self, params: TunedFit, function: Callable[[Learner, Params], Any]) -> Any:
@@ -393,6 +550,12 @@ class Tuned(Wrapper):
                 f"expected ridges of LeastSquares and squared errors for by={self.by!r}, got {shown(self.base)}; put "
                 "Normalised outside, or choose by folds"
             )
+
+
+def _read_by(way: Way, fit: Params, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
+    """Predictions of a learner that a way reads from its parameters."""
+    [read] = way.read(fit)
+    return read.learner.predict(read.fit, x)
 
 
 def _place(way: Way, choice: Int[Array, ""]) -> Int[Array, ""]:

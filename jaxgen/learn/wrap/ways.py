@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PyTree
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
 from jaxgen.learn.wrap.candidates import differences, setting_of, with_setting
-from jaxgen.types import Key, Learner, Params, as_learner
+from jaxgen.types import Key, Learner, Params, RowUnits, as_learner
+from jaxgen.types.calls import rows_of
 
 
 class Together(NamedTuple):
@@ -18,6 +20,78 @@ class Together(NamedTuple):
 
     fit: PyTree
     values: Float[Array, "*S P"]
+
+
+class TrainedRows(NamedTuple):
+    """What became of R weightings of the same cases.
+
+    Attributes:
+      fits: parameters, every array with a leading axis [R].
+      trusted: which rows to trust, [R].
+      known: predictions of the cases, if training made them, in the units of the data [R, n, K]; else None.
+    """
+
+    fits: PyTree
+    trusted: Bool[Array, " R"]
+    known: Float[Array, "R n K"] | None
+
+
+class Rows(NamedTuple):
+    """R weightings of the same cases to train on together; see `Learner.fit_rows` and `Learner.fit_rows_in_units`.
+
+    Attributes:
+      keys: one a row, [R].
+      x, y: cases, [n, D] and [n, K].
+      w: weights, [R, n].
+      units: those of each row; None for those of the data.
+      left_out: as for `Learner.fit_rows`.
+    """
+
+    keys: Shaped[Array, " R"]
+    x: Float[Array, "n D"]
+    y: Float[Array, "n K"]
+    w: Float[Array, "R n"]
+    units: RowUnits | None
+    left_out: int | None
+
+    def trained(self, learner: Learner) -> TrainedRows:
+        """What becomes of them with a learner."""
+        given = self.keys, self.x, self.y, self.w
+        if self.units is None:
+            found = learner.fit_rows(*given, self.left_out)
+        else:
+            found = learner.fit_rows_in_units(*given, self.units, self.left_out)
+        return TrainedRows(*rows_of(learner, found, (len(self.w), len(self.x), self.y.shape[1])))
+
+    def predictions(self, predict: Callable[[Any, Array], Array], found: TrainedRows) -> Float[Array, "R n K"]:
+        """Of the cases, by a function of parameters and inputs [n, D], or as they are known, in the units of each
+        row, [R, n, K].
+        """
+        units = self.units
+        if units is None:
+            return found.known if found.known is not None else jax.vmap(predict, (0, None))(found.fits, self.x)
+        if found.known is not None:
+            return (found.known - units.y_centre[:, None]) / units.y_scale[:, None]
+
+        def of_row(fit: Any, centre: Float[Array, " D"], scale: Float[Array, " D"]) -> Float[Array, "n K"]:
+            return predict(fit, (self.x - centre[None]) / scale[None])
+
+        return jax.vmap(of_row)(found.fits, units.x_centre, units.x_scale)
+
+    def in_units(self, y: Float[Array, "n K"]) -> Float[Array, "R n K"]:
+        """Targets [n, K] in the units of each row, [R, n, K]."""
+        if self.units is None:
+            return jnp.broadcast_to(y[None], (len(self.w), *y.shape))
+        return (y[None] - self.units.y_centre[:, None]) / self.units.y_scale[:, None]
+
+    def out_of_units(self, y: Float[Array, "R n K"]) -> Float[Array, "R n K"]:
+        """Predictions in the units of the data, of those in the units of each row, [R, n, K] both."""
+        if self.units is None:
+            return y
+        return y * self.units.y_scale[:, None] + self.units.y_centre[:, None]
+
+
+OfRows = Callable[[Learner, TrainedRows], Any]
 
 
 class Read(NamedTuple):
@@ -91,6 +165,19 @@ class Traced:
         values = self._values(x)[place]
         return Together(self._with(values).fit(key, x, y, w), values)
 
+    def over_rows(self, function: OfRows, rows: Rows) -> Any:
+        """What a function of a learner and of what became of R rows with it gives for all learners, [C, ...]."""
+
+        def of_one(values: Float[Array, " P"]) -> Any:
+            learner = self._with(values)
+            return function(learner, rows.trained(learner))
+
+        return lax.map(of_one, self._values(rows.x))
+
+    def taken(self, place: Int[Array, " R"], fits: Params, rows: Rows) -> Together:
+        """Of fits of all learners to rows, [C, R, ...], that of the learner at a place for each row, [R]."""
+        return Together(taken(place, fits), self._values(rows.x)[place])
+
     def read(self, fit: Any) -> list[Read]:
         """How to read what `fit` returned."""
         return [Read(self._with(fit.values), fit.fit, self.numbers)]
@@ -103,11 +190,18 @@ class Traced:
             fit = learner.fit(key, x, y, w)
             return learner.predict(fit, x), learner.failure(fit), learner.diagnose(fit)
 
-        try:
-            jax.eval_shape(tried, self._values(x)[0], key, x, y, w)
-        except Exception:  # whatever a learner does with a number that is none yet
-            return False
-        return True
+        return _traces(tried, self._values(x)[0], key, x, y, w)
+
+    def runs_rows(self, rows: Rows) -> bool:
+        """Whether the learner trains rows, weights [R, n], with settings that are not known while it is traced."""
+
+        def tried(values: Array, keys: Any, x: Array, y: Array, w: Array, units: RowUnits | None) -> Any:
+            learner, some = self._with(values), Rows(keys, x, y, w, units, rows.left_out)
+            found = some.trained(learner)
+            told = jax.vmap(lambda fit: (learner.failure(fit), learner.diagnose(fit)))(found.fits)
+            return some.predictions(learner.predict, found), told
+
+        return _traces(tried, self._values(rows.x)[0], *rows[:-1])
 
     def _values(self, x: Float[Array, "n D"]) -> Float[Array, "S P"]:
         return jnp.asarray([[setting_of(each, name) for name in self.settings] for each in self.learners], x.dtype)
@@ -121,43 +215,74 @@ class Traced:
 
 @dataclass(frozen=True)
 class Apart:
-    """Learners that are each compiled by itself.
+    """A learner that is compiled by itself.
 
     Attributes:
-      learners: all of them.
-      numbers: theirs among those to choose from.
+      learner: the learner.
+      number: its number among those to choose from.
     """
 
-    learners: tuple[Learner, ...]
-    numbers: tuple[int, ...]
+    learner: Learner
+    number: int
 
-    def fits(
-        self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
-    ) -> tuple[Params, ...]:
-        """Fits to cases [n, D], [n, K], [n], one a learner."""
-        return tuple(learner.fit(key, x, y, w) for learner in self.learners)
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Only its own."""
+        return (self.number,)
+
+    def fits(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Params:
+        """The fit to cases [n, D], [n, K], [n]."""
+        return self.learner.fit(key, x, y, w)
 
     def over(self, function: Callable[[Learner, Params], Any], fits: Any) -> Any:
-        """What a function of a learner and its parameters gives for all fits."""
-        found = [function(learner, fit) for learner, fit in zip(self.learners, fits, strict=True)]
-        return jax.tree.map(lambda *each: jnp.stack(each), *found)
+        """What a function of a learner and its parameters gives, with a leading axis [1]."""
+        return jax.tree.map(lambda a: a[None], function(self.learner, fits))
 
-    def fit(self, place: Int[Array, ""], key: Key, x: Any, y: Any, w: Any) -> tuple[Params, ...]:
-        """The fits of all to cases [n, D], [n, K], [n]: their parameters may differ in shape."""
+    def fit(self, place: Int[Array, ""], key: Key, x: Any, y: Any, w: Any) -> Params:
+        """The fit to cases [n, D], [n, K], [n]."""
         return self.fits(key, x, y, w)
+
+    def over_rows(self, function: OfRows, rows: Rows) -> Any:
+        """What a function of a learner and of what became of rows with it gives, with a leading axis [1]."""
+        return jax.tree.map(lambda a: a[None], function(self.learner, rows.trained(self.learner)))
+
+    def taken(self, place: Int[Array, " R"], fits: Params, rows: Rows) -> Params:
+        """Of fits to rows with a leading axis [1], those."""
+        return jax.tree.map(lambda a: a[0], fits)
 
     def read(self, fit: Any) -> list[Read]:
         """How to read what `fit` returned."""
-        each = zip(self.learners, fit, self.numbers, strict=True)
-        return [Read(learner, one, (number,)) for learner, one, number in each]
+        return [Read(self.learner, fit, self.numbers)]
+
+
+def taken(place: Int[Array, " R"], arrays: PyTree) -> PyTree:
+    """Of arrays [C, R, ...] what is at a place for each row, [R, ...]."""
+    return jax.tree.map(lambda a: a[place, jnp.arange(len(place))], arrays)
+
+
+def _traces(function: Callable[..., Any], *arrays: Any) -> bool:
+    """Whether JAX traces a function of arrays."""
+    try:
+        jax.eval_shape(function, *arrays)
+    except Exception:  # whatever a learner does with a number that is none yet
+        return False
+    return True
 
 
 Way = Shared | Traced | Apart
 
 
 def ways_of(candidates: tuple[Any, ...], runs: Callable[[int, Traced], bool]) -> list[Way]:
-    """How to train some learners: those that differ in one setting along which they share work together; else those
-    that differ in numbers only as one program each; the rest one by one.
+    """How to train some learners: those that differ in one setting along which they share work together; else as
+    `programs_of` says.
+    """
+    if name := setting_along(candidates):
+        return [Shared(as_learner(candidates[0]), name, differences(candidates)[name])]
+    return list(programs_of(candidates, runs))
+
+
+def programs_of(candidates: tuple[Any, ...], runs: Callable[[int, Traced], bool]) -> list[Traced | Apart]:
+    """How to train some learners: those that differ in numbers only as one program each; the rest one by one.
 
     Args:
       candidates: the learners.
@@ -165,22 +290,26 @@ def ways_of(candidates: tuple[Any, ...], runs: Callable[[int, Traced], bool]) ->
     """
     learners = tuple(map(as_learner, candidates))
     differing = differences(candidates)
-    if len(differing) == 1:
-        [(name, values)] = differing.items()
-        if learners[0].shares_along(name):
-            return [Shared(learners[0], name, values)]
     traced = tuple(name for name, values in differing.items() if _continuous(learners[0], name, values))
     groups: dict[Any, list[int]] = {}
     for number, learner in enumerate(learners):
         for name in traced:
             learner = with_setting(learner, name, setting_of(learners[0], name))
         groups.setdefault(learner, []).append(number)
-    ways: list[Way] = []
-    for place, numbers in enumerate(map(tuple, groups.values())):
-        some = tuple(learners[number] for number in numbers)
-        together = Traced(some, numbers, traced)
-        ways.append(together if len(some) > 1 and runs(place, together) else Apart(some, numbers))
-    return ways
+    found: list[Traced | Apart] = []
+    for numbers in map(tuple, groups.values()):
+        together = Traced(tuple(learners[number] for number in numbers), numbers, traced)
+        if len(numbers) > 1 and runs(len(found), together):
+            found.append(together)
+        else:
+            found += [Apart(learners[number], number) for number in numbers]
+    return found
+
+
+def setting_along(candidates: tuple[Any, ...]) -> str | None:
+    """The dotted name of the only setting that some learners differ in, if they share work along it."""
+    differing = tuple(differences(candidates))
+    return differing[0] if len(differing) == 1 and as_learner(candidates[0]).shares_along(differing[0]) else None
 
 
 def _continuous(learner: Learner, name: str, values: tuple[Any, ...]) -> bool:
