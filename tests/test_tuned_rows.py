@@ -151,11 +151,14 @@ def test_rows_choose_as_scikit_learns_grid_search(learner, y, peer, grid):
 
 
 def test_who_shares_rows():
-    """Ridges of as many cases as inputs or more share a decomposition instead, and so do those with 0 among them."""
+    """Ridges share a decomposition instead where rows without a fold have less cases than inputs while all have more;
+    and so do those with 0 among them.
+    """
     ridges = Tuned(LeastSquares(), {"ridge": PENALTIES})
-    assert ridges.shares_rows_of(20, 18, 21)
-    assert not ridges.shares_rows_of(20, 18, 20)
-    assert Tuned(Normalised(LeastSquares()), {"base.ridge": PENALTIES}).shares_rows_of(20, 18, 20)
+    assert ridges.shares_rows_of(25, 20, 26)
+    assert not ridges.shares_rows_of(25, 20, 17)
+    assert ridges.shares_rows_of(25, 20, 16)
+    assert Tuned((LeastSquares(ridge=1.0), LeastSquares(intercept=False, ridge=2.0))).shares_rows_of(25, 20, 17)
     assert not Tuned(LeastSquares(), {"ridge": (0.0, 1.0)}).shares_rows
     assert not replace(ridges, by="gcv").shares_rows
     assert not Tuned((LeastSquares(), learn.Mean())).shares_rows

@@ -15,6 +15,7 @@ from jaxgen.learn.batched import one_by_one
 from jaxgen.learn.linear import LeastSquares
 from jaxgen.learn.shrinkage import ERRORS, Centred, Shrinkage
 from jaxgen.learn.wrap.candidates import differences, listed, plain_grid
+from jaxgen.learn.wrap.nested import Nested
 from jaxgen.learn.wrap.validation import check_loss, columns, divided, error_unit, in_folds, in_strata, random_order
 from jaxgen.learn.wrap.ways import Read, Rows, Together, TrainedRows, Way, programs_of, setting_along, taken, ways_of
 from jaxgen.learn.wrap.wrapper import Wrapper
@@ -50,17 +51,6 @@ class _Judged(NamedTuple):
     criteria: Float[Array, " C"]
     errors: Float[Array, " C"]
     unit: Float[Array, ""]
-
-
-class _OfRows(NamedTuple):
-    """What a learner makes of R rows: summed losses on F folds [F, R], which rows to trust [R], the fits on all cases
-    [R, ...], and predictions of these in the units of the data [R, n, K], if training made them.
-    """
-
-    totals: Float[Array, "*C F R"]
-    trusted: Bool[Array, "*C R"]
-    fits: PyTree
-    known: Float[Array, "*C R n K"] | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -208,12 +198,12 @@ class Tuned(Wrapper):
         return max(rows), max(shares)
 
     def shares_rows_of(self, cases: int, trained: int, inputs: int) -> bool:
-        """Whether all the learners do, of rows without a fold. Ridges of `LeastSquares` share the decomposition of each
-        row instead, unless there are more inputs than cases.
+        """Whether all the learners do, of rows without a fold. Of rows that have less cases than inputs then, while all
+        cases are more, one decomposition for all ridges is quicker.
         """
-        if setting_along(self.candidates) and isinstance(self.inside, LeastSquares) and inputs <= cases:
-            return False
         left = trained - trained // self._folds
+        if setting_along(self.candidates) and left < inputs <= cases:
+            return False
         return all(each.shares_rows_of(cases, left, inputs) for each in self._learners)
 
     @property
@@ -376,57 +366,30 @@ class Tuned(Wrapper):
         units: RowUnits | None,
         left_out: int | None,
     ) -> Any:
-        """What `fit_rows` gives. Each row becomes one without each of its F folds, and itself: all are weightings of
-        the same cases.
-        """
-        rows, folds = len(w), self._folds
+        """What `fit_rows` gives: rows with a fold left out are further weightings of the same cases."""
         order_keys, folds_keys, fit_keys = jax.vmap(lambda key: several(key, 3), out_axes=1)(keys)
-        fold_keys = jax.vmap(lambda key: several(key, folds))(folds_keys)
-        all_keys = jnp.concatenate([fold_keys, fit_keys[:, None]], axis=1).reshape(-1)
-        of_each = partial(jnp.repeat, repeats=folds + 1, axis=0)
-        all_units = None if units is None else RowUnits(*map(of_each, units))
-        everywhere = Rows(all_keys, x, y, of_each(w), all_units, left_out)
-        targets = everywhere.in_units(y)
-        fold = jax.vmap(self._fold_of)(order_keys, w, targets[:: folds + 1])
-        out = (fold[:, None] == jnp.arange(folds + 1, dtype=fold.dtype)[None, :, None]).reshape(-1, len(x))
-        most = None if left_out is None else left_out + math.ceil(len(x) / folds)
-        learning = everywhere._replace(w=jnp.where(out, 0, everywhere.w), left_out=most)
-        validating = jnp.where(out, everywhere.w, 0)
-        unit = jax.vmap(partial(error_unit, self.validation))(targets, everywhere.w)
-
-        def apart(values: Shaped[Array, "S ..."]) -> tuple[Array, Array]:
-            """Those of rows without a fold, [R, F, ...], and of the rows themselves, [R, ...]."""
-            values = values.reshape(rows, folds + 1, *values.shape[1:])
-            return values[:, :folds], values[:, folds]
-
-        def judged(learner: Learner, found: TrainedRows) -> _OfRows:
-            predictions = learning.predictions(learner.predict, found)
-            losses = jax.vmap(self.validation)(targets / unit[:, None, None], predictions / unit[:, None, None])
-            totals = jnp.sum(jnp.where(validating > 0, validating * losses, 0), axis=1)
-            failed = jax.vmap(lambda fit: jnp.asarray(learner.failure(fit), jnp.int32))(found.fits) > 0
-            totals = jnp.where(~failed & jnp.isfinite(totals), totals, jnp.inf)
-            trusted = jnp.all(found.trusted.reshape(rows, -1), axis=1)
-            known = None if found.known is None else apart(found.known)[1]
-            return _OfRows(apart(totals)[0].T, trusted, jax.tree.map(lambda a: apart(a)[1], found.fits), known)
-
-        ways = programs_of(self.candidates, lambda _, way: way.runs_rows(learning))
-        found = one_by_one([partial(way.over_rows, judged, learning) for way in ways])
-        totals = jnp.concatenate([each.totals for each in found])
-        totals = totals[np.argsort(np.concatenate([way.numbers for way in ways]))]
-        sizes, unit = apart(jnp.sum(validating, axis=1))[0], apart(unit)[1]
-        judged_rows = jax.vmap(self._judged, (2, 0, 0))(totals, sizes, unit)
-        choice = jax.vmap(self._chosen)(judged_rows)
+        rows = Rows(fit_keys, x, y, w, units, left_out)
+        targets = rows.in_units(y)
+        fold_keys = jax.vmap(lambda key: several(key, self._folds))(folds_keys)
+        nested = Nested.of(rows, fold_keys, jax.vmap(self._fold_of)(order_keys, w, targets))
+        unit = jax.vmap(partial(error_unit, self.validation))(targets, w)
+        ways = programs_of(self.candidates, lambda _, way: way.runs_rows(nested.learning))
+        judge = partial(nested.judged, self.validation, unit)
+        found = one_by_one([partial(way.over_rows, judge, nested.learning) for way in ways])
+        numbers = np.argsort(np.concatenate([way.numbers for way in ways]))
+        totals = jnp.concatenate([each.totals for each in found])[numbers]
+        judged = jax.vmap(self._judged, (2, 0, 0))(totals, nested.sizes, unit)
+        choice = jax.vmap(self._chosen)(judged)
         places = [jax.vmap(partial(_place, way))(choice) for way in ways]
-        fits = tuple(way.taken(at, each.fits, learning) for way, at, each in zip(ways, places, found, strict=True))
-        params = TunedFit(fits, choice, judged_rows.criteria * judged_rows.unit[:, None])
+        fits = tuple(way.taken(at, each.fits, rows) for way, at, each in zip(ways, places, found, strict=True))
+        params = TunedFit(fits, choice, judged.criteria * judged.unit[:, None])
         trusted = jnp.all(jnp.concatenate([each.trusted for each in found]), axis=0)
         if all(each.known is None for each in found):
             return params, trusted
-        own = Rows(fit_keys, x, y, w, units, left_out)
-        known = jnp.zeros((rows, *y.shape), y.dtype)
+        known = jnp.zeros_like(targets)
         for way, at, each, fit in zip(ways, places, found, fits, strict=True):
             one = TrainedRows(fit, trusted, None if each.known is None else taken(at, each.known))
-            predictions = own.out_of_units(own.predictions(partial(_read_by, way), one))
+            predictions = rows.out_of_units(rows.predictions(partial(_read_by, way), one))
             is_this = jnp.any(choice[:, None] == jnp.asarray(way.numbers, choice.dtype)[None], axis=1)
             known = jnp.where(is_this[:, None, None], predictions, known)
         return params, trusted, known
