@@ -261,3 +261,20 @@ def test_a_way_that_cannot_be_traced_goes_apart():
     learner = Tuned((Asking(1.0), Asking(0.5)))
     found = ways.programs_of(learner.candidates, lambda _, way: way.runs_rows(rows))
     assert [way.numbers for way in found] == [(0,), (1,)]
+
+
+def test_ridges_that_go_apart_are_read_as_such(monkeypatch):
+    """One fit for each learner, not one for all of them as where they share a decomposition."""
+    learner, n = Tuned(LeastSquares(), {"ridge": PENALTIES}, by=3), len(WIDE)
+    x, y, w = map(jnp.asarray, (WIDE, TARGETS, weights(n)))
+
+    @jax.jit
+    def predicted():
+        fits, _ = learner.fit_rows(jax.random.split(KEY, len(w)), x, y, w, None)
+        return fits.choice, jax.vmap(learner.predict, (0, None))(fits, x)
+
+    together = predicted()
+    monkeypatch.setattr(ways.Traced, "runs_rows", lambda *_: False)
+    jax.clear_caches()
+    for got, want in zip(predicted(), together, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)  # of single precision

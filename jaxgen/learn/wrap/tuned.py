@@ -459,7 +459,7 @@ class Tuned(Wrapper):
     def _reads(self, params: TunedFit) -> list[Read]:
         """The learners with their parameters, one of which is the chosen one."""
         together = [isinstance(fit, Together) for fit in params.fits]
-        how = programs_of if together[0] else ways_of
+        how = ways_of if together == [False] else programs_of
         ways = how(self.candidates, lambda place, _: together[place])
         return [read for way, fit in zip(ways, params.fits, strict=True) for read in way.read(fit)]
 
