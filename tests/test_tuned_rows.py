@@ -270,7 +270,7 @@ def test_ridges_that_go_apart_are_read_as_such(monkeypatch):
 
     @jax.jit
     def predicted():
-        fits, _ = learner.fit_rows(jax.random.split(KEY, len(w)), x, y, w, None)
+        fits, *_ = learner.fit_rows(jax.random.split(KEY, len(w)), x, y, w, None)
         return fits.choice, jax.vmap(learner.predict, (0, None))(fits, x)
 
     together = predicted()
