@@ -247,6 +247,8 @@ class Tuned(Wrapper):
         else:
             judged = self._by_folds(ways, random_order(order_key, w), folds_key, x, y, w)
         choice = self._chosen(judged)
+        if not isinstance(self.by, str):
+            w = jnp.where(choice >= 0, w, 0)  # always so, but the last trainings wait for others, see `one_by_one`
         fits = one_by_one([partial(way.fit, _place(way, choice), fit_key, x, y, w) for way in ways])
         return TunedFit(fits, choice, judged.criteria * judged.unit)
 
