@@ -115,6 +115,28 @@ def test_normalised_least_norms_are_those_of_numpy(shape, kind, plan):
     of_rows(found, chosen, data, fitted)
 
 
+@pytest.mark.devices
+@pytest.mark.parametrize("intercept", [True, slow(False)])
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize(
+    "given", [(40, 8, "inputs twice"), slow((40, 30, "inputs twice")), slow((40, 12, "of low rank"))], ids=str
+)
+def test_normalised_weights_of_dependent_inputs_are_the_shortest(given, plan, intercept):
+    """In the units of each row: those of NumPy's least squares, by which cases outside of what these span are predicted."""
+    data = wide(*given)
+    data = Data(data.x * np.geomspace(1e-3, 1e3, data.d)[None], data.y, data.names)
+    known = learn.Normalised(learn.LeastSquares(minimum_norm=True, intercept=intercept), how="standard")
+    chosen = plan_of(plan, data.n)
+    found = assess(KEY, known, data, chosen).info["weights"]
+    for r, w in enumerate(chosen.train.astype(float)):
+        used = w > 0
+        (mean, scale), (y_mean, y_scale) = (centred_and_scaled(a[used], w[used]) for a in (data.x, data.y))
+        root = np.sqrt(w[used])[:, None]
+        inputs, targets = (data.x[used] - mean) / scale, (data.y[used] - y_mean) / y_scale
+        want = np.linalg.lstsq(root * inputs, root * targets, rcond=1e-12)[0]
+        np.testing.assert_allclose(found[r], want, rtol=0, atol=1e-7 * np.abs(want).max())
+
+
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("kind", [*KINDS[:3], slow("inputs twice")])
 @pytest.mark.parametrize("shape", [*SHAPES, slow((40, 40)), (40, 30), slow((40, 7))], ids=str)
@@ -242,7 +264,12 @@ def test_cases_of_any_condition_are_decomposed(least, dtype):
 @pytest.mark.devices
 @pytest.mark.parametrize(
     "learner",
-    [learn.LeastSquares(minimum_norm=True), learn.Ridge(PENALTIES), learn.Normalised(learn.Ridge(PENALTIES))],
+    [
+        learn.LeastSquares(minimum_norm=True),
+        learn.Normalised(learn.LeastSquares(minimum_norm=True)),
+        learn.Ridge(PENALTIES),
+        learn.Normalised(learn.Ridge(PENALTIES)),
+    ],
     ids=repr,
 )
 def test_rows_share_inputs_that_are_linearly_dependent(learner, monkeypatch):

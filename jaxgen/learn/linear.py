@@ -48,6 +48,25 @@ class LinearFit(NamedTuple):
     deficient: Bool[Array, "*R"]
 
 
+class _Independent(NamedTuple):
+    """Coordinates of inputs that depend linearly on each other.
+
+    Attributes:
+      basis: orthonormal, with x = centre + coordinates @ basis, [p, D]; 0 for those that are rounding.
+      there: 1 for the others, [p].
+      centre: where coordinates begin, [D].
+    """
+
+    basis: Float[Array, "p D"]
+    there: Float[Array, " p"]
+    centre: Float[Array, " D"]
+
+    def restored(self, fits: LinearFit, weights: Float[Array, "R D K"]) -> LinearFit:
+        """Fits in these coordinates, as those with weights [R, D, K] for the inputs."""
+        moved = jnp.einsum("d,rdk->rk", self.centre, weights)
+        return fits._replace(weights=weights, intercept=fits.intercept - moved)
+
+
 class _Refined(NamedTuple):
     """Solutions of R rows in the coordinates of the basis, and the last corrections of them; [p, K, R] each."""
 
@@ -207,16 +226,61 @@ class LeastSquares(Learner):
         found = self._of_design(design, scale, self._penalty(scale), y, w, left_out)
 
         def of_dependent() -> tuple[LinearFit, Bool[Array, " R"]]:
-            shrinkage = Shrinkage.of(Centred.of(x, y, jnp.ones_like(x[:, 0]), self.intercept))
-            there = beyond_rounding(shrinkage.values, max(x.shape))
-            design, scale = self._design(shrinkage.left * jnp.where(there, shrinkage.values, 0)[None])
-            others = jnp.diag(jnp.where(there, 0.0, 1.0).astype(x.dtype), int(self.intercept))
-            fits, trusted = self._of_design(design, scale, others[: len(there), : len(scale)], y, w, left_out)
-            weights = jnp.einsum("pd,rpk->rdk", shrinkage.right, fits.weights)
-            moved = jnp.einsum("d,rdk->rk", shrinkage.cases.x_mean, weights)
-            return fits._replace(weights=weights, intercept=fits.intercept - moved), trusted
+            independent, fits, trusted = self._independent(x, y, w, left_out)
+            weights = jnp.einsum("pd,rpk->rdk", independent.basis, fits.weights)
+            return independent.restored(fits, weights), trusted
 
         return where_rare(~jnp.any(found[1]), of_dependent, found)
+
+    def _least_norms_in_units(
+        self,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        units: RowUnits,
+        left_out: int | None,
+    ) -> tuple[LinearFit, Bool[Array, " R"]]:
+        """The fits of R weightings of less inputs than cases, which depend linearly on each other, of least norm in the
+        units of each row; and which to trust.
+
+        Weights v for inputs in units that all rows share have coordinates c = V' v in the basis V of what the cases
+        span, whatever else they have. With S the units of a row in those, S v is shortest for v = S^-2 V a,
+        V' S^-2 V a = c; one step of refinement tells whether that was exact enough.
+        """
+        apart = x - jnp.mean(x, axis=0)[None]
+        size = jnp.sqrt(jnp.mean(jnp.square(apart), axis=0))
+        size = jnp.where(size > 0, size, 1)
+        independent, fits, trusted = self._independent(x / size[None], y, w, left_out)
+        basis, inverse = independent.basis.T, jnp.square(size[None] / units.x_scale)
+        absent = jnp.diag(1 - independent.there)
+        solve = eliminated(jnp.moveaxis(weighted_grams(basis, inverse) + absent[None], 0, -1))
+        wanted = jnp.moveaxis(fits.weights, 0, -1)
+
+        def spread(solution: Float[Array, "p K R"]) -> Float[Array, "R D K"]:
+            return inverse[:, :, None] * jnp.einsum("dp,pkr->rdk", basis, solution)
+
+        first = solve(wanted)
+        correction = solve(wanted - jnp.einsum("dp,rdk->pkr", basis, spread(first)))
+        length, moved = (jnp.sum(jnp.square(v), axis=(0, 1)) for v in (first, correction))
+        fits = independent.restored(fits, spread(first + correction))
+        fits = fits._replace(weights=fits.weights / size[None, :, None])
+        exact = moved <= float(jnp.finfo(x.dtype).eps) * length
+        return jax.vmap(_in_units)(fits, *units), trusted & exact
+
+    def _independent(
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], left_out: int | None
+    ) -> tuple["_Independent", LinearFit, Bool[Array, " R"]]:
+        """Independent coordinates of inputs that depend linearly on each other, the fits of R weightings in these, and
+        which to trust: those whose own cases span all that the others do. A row for each of the other coordinates keeps
+        its weight at 0.
+        """
+        shrinkage = Shrinkage.of(Centred.of(x, y, jnp.ones_like(x[:, 0]), self.intercept))
+        there = beyond_rounding(shrinkage.values, max(x.shape))
+        design, scale = self._design(shrinkage.left * jnp.where(there, shrinkage.values, 0)[None])
+        others = jnp.diag(jnp.where(there, 0.0, 1.0).astype(x.dtype), int(self.intercept))
+        fits, trusted = self._of_design(design, scale, others[: len(there), : len(scale)], y, w, left_out)
+        basis = jnp.where(there[:, None], shrinkage.right, 0)
+        return _Independent(basis, there.astype(x.dtype), shrinkage.cases.x_mean), fits, trusted
 
     def predict(self, params: LinearFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Predicted targets, in the units of y."""
@@ -259,13 +323,19 @@ class LeastSquares(Learner):
     ) -> tuple[LinearFit, Bool[Array, " R"]]:
         """The fits of R weightings of the same cases at once, each in units of its own, and which of them to trust.
 
-        Without a ridge they do not depend on units, unless there are as many inputs as cases. With one, rows share
+        Without a ridge they do not depend on units, unless inputs depend linearly on each other. With one, rows share
         their cases' products, and each solves normal equations in its units, which one step of refinement corrects.
         """
         least_norm = self.minimum_norm and not self._penalised and x.shape[1] >= len(x)
         if not (self._penalised or least_norm):
             fits, trusted = replace(self, minimum_norm=False).fit_rows(keys, x, y, w, left_out)
-            return jax.vmap(_in_units)(fits, *units), trusted
+            found = jax.vmap(_in_units)(fits, *units), trusted
+            if not self.minimum_norm:
+                return found
+            with jax.default_matmul_precision("highest"):
+                return where_rare(
+                    ~jnp.any(trusted), lambda: self._least_norms_in_units(x, y, w, units, left_out), found
+                )
         with jax.default_matmul_precision("highest"):
             products = Products.of(x, y, w, True)
             if least_norm or (x.shape[1] > len(x) and len(x) <= FEW):
