@@ -1,5 +1,7 @@
 """More inputs than cases: linear models are found in the space that the cases span, and are those of other programs."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -76,6 +78,28 @@ def test_ridge_regressions_are_those_of_scikit_learn(shape, kind, plan, intercep
     def fitted(x, y, w, r):
         peer = linear_model.Ridge(2.0, fit_intercept=intercept, solver="svd").fit(x, y, w)
         return peer.predict(data.x)
+
+    of_rows(found, chosen, data, fitted)
+
+
+@pytest.mark.parametrize("ridge", [2.0, slow(1e-4)])
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("kind", ["plain", slow("of low rank"), slow("cases twice"), slow("of any size")])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_ridge_regressions_of_one_training_set_are_those_of_scikit_learn(shape, kind, plan, ridge):
+    """Each row has inputs of its own where missing ones are filled in."""
+    data = wide(*shape, kind)
+    x = data.x + 1000 * data.x.std(axis=0)[None]
+    x[::7, ::5] = np.nan
+    data = replace(data, x=x, missing=True)
+    known, chosen = learn.Imputed(learn.LeastSquares(ridge=ridge)), plan_of(plan, data.n)
+    found = assess(KEY, known, data, chosen, keep="predictions").predictions
+
+    def fitted(x, y, w, r):
+        fill = np.array([np.average(a[~np.isnan(a)], weights=w[~np.isnan(a)]) for a in x.T])
+        filled, every = (np.where(np.isnan(a), fill, a) for a in (x, data.x))
+        middle = np.average(filled, axis=0, weights=w)
+        return linear_model.Ridge(ridge, solver="svd").fit(filled - middle, y, w).predict(every - middle)
 
     of_rows(found, chosen, data, fitted)
 
