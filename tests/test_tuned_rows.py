@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from jaxgen import Data, assess, learn, loss, predict, resample
 from jaxgen.engine import run as engine
+from jaxgen.engine.program import facts
 from jaxgen.learn import LeastSquares, Logistic, Neighbours, Normalised, Tuned
 from jaxgen.learn.batched import one_by_one
 from jaxgen.learn.wrap import ways
@@ -168,6 +169,21 @@ def test_who_shares_rows():
     assert Tuned((Logistic(), Neighbours(3))).worth_sharing == (2, 0.5)
     assert Tuned((LeastSquares(), Neighbours(3))).counts_left_out
     assert not Tuned(Logistic(), {"ridge": PENALTIES}).counts_left_out
+
+
+def test_the_memory_of_a_row_is_that_of_all_its_weightings():
+    """Six of each row for five folds; 36 where a tuned learner is tuned."""
+    data = Data(X, CLASSES, tuple("abc"), task="classification")
+
+    def bytes_of(learner):
+        chosen = engine.way(learner, loss.cross_entropy, data, PLAN)
+        assert chosen.together
+        return facts(engine.job_of(learner, loss.cross_entropy, data, chosen, (jax.devices()[0],), False)).row_bytes
+
+    one, tuned = Logistic(), Tuned(Logistic(), {"ridge": PENALTIES})
+    assert [each.weightings for each in (one, tuned, Normalised(tuned))] == [1, 6, 6]
+    assert Tuned((tuned, Logistic(intercept=False))).weightings == 36
+    assert 6 * bytes_of(one) <= bytes_of(tuned) <= 12 * bytes_of(one)
 
 
 def test_many_cases_are_left_out_of_a_wide_logistic_regression_by_each_row_alone():

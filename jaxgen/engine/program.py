@@ -194,7 +194,9 @@ def _file(job: Job, *others: Any, kind: str) -> Path | None:
 
 def _traced(job: Job) -> Facts:
     others = {job.cases + job.new, job.cases, job.inputs, job.inputs + 1, job.outputs, job.learner.rounds}
-    rows = next(r for r in _ROWS if r not in others) if job.together else 1  # so that no other axis is as long
+    several = job.learner.weightings if job.together else 1
+    rows = next(r for r in _ROWS if not {r, several * r} & others) if job.together else 1  # no other axis is as long
+    of_rows = _Rows(rows, several)
     key = jax.random.key(0)
     x, y = (jax.ShapeDtypeStruct((job.cases, width), job.dtype) for width in (job.inputs, job.outputs))
     if job.together:
@@ -214,19 +216,21 @@ def _traced(job: Job) -> Facts:
     programs = (fit, predict, fail, tell)
     lapack = [each for program in programs for each in _equations(program) if each.primitive.name in _LAPACK]
     matrices = [each.invars[0].aval.shape[-2:] for each in lapack if each.primitive.name in _FACTORISATIONS]
-    widest = max(_widest(_equations(fit), rows), job.cases * np.dtype(job.dtype).itemsize)
+    widest = max(_widest(_equations(fit), of_rows), job.cases * np.dtype(job.dtype).itemsize)
     rounds = job.learner.rounds
     shared = once = 0.0
     if job.together:
-        shared = _operations(fit, rounds, rows, shared=True)
+        shared = _operations(fit, rounds, of_rows, shared=True)
         if job.in_pieces and job.one_data_set:
-            once = operations_of_once(fit, lambda equation: _operations_of(equation, rounds, rows, shared=True), _SAME)
-    operations = (_operations(fit, rounds, rows) - shared) / rows + _operations(predict, rounds)
-    in_loops = max(_widest(_equations_of_loops(fit), rows), _widest_read(_loops(fit)) if job.used is not None else 0)
+            once = operations_of_once(
+                fit, lambda equation: _operations_of(equation, rounds, of_rows, shared=True), _SAME
+            )
+    operations = (_operations(fit, rounds, of_rows) - shared) / rows + _operations(predict, rounds)
+    in_loops = max(_widest(_equations_of_loops(fit), of_rows), _widest_read(_loops(fit)) if job.used is not None else 0)
     return Facts(
         widest,
         in_loops,
-        _widest(_equations(predict), 1),
+        _widest(_equations(predict), _Rows(1)),
         bool(lapack),
         max(map(min, matrices), default=0),
         operations,
@@ -235,15 +239,26 @@ def _traced(job: Job) -> Facts:
     )
 
 
-def _widest(equations: Iterator[Any], rows: int) -> int:
+class _Rows(NamedTuple):
+    """Rows of a traced program, and how many weightings of the cases a learner makes of each."""
+
+    rows: int
+    weightings: int = 1
+
+    def run_along(self, length: int) -> bool:
+        """Whether an axis goes through them, or through several weightings of each."""
+        return length > 0 and length % self.rows == 0 and self.weightings % (length // self.rows) == 0
+
+
+def _widest(equations: Iterator[Any], rows: _Rows) -> int:
     """Bytes of a row in the largest array that some equations of a program of some rows make."""
     sizes = (
         math.prod(v.aval.shape) * v.aval.dtype.itemsize
         for equation in equations
         for v in equation.outvars
-        if rows in v.aval.shape or rows == 1
+        if rows.rows == 1 or any(map(rows.run_along, v.aval.shape))
     )
-    return max(1, max(sizes, default=1) // rows)
+    return max(1, max(sizes, default=1) // rows.rows)
 
 
 def _widest_read(loops: Iterator[Any]) -> int:
@@ -251,34 +266,34 @@ def _widest_read(loops: Iterator[Any]) -> int:
     return max((math.prod(v.aval.shape) * v.aval.dtype.itemsize for loop in loops for v in loop.invars), default=0)
 
 
-def _operations(program: Any, rounds: int | None, rows: int | None = None, shared: bool = False) -> float:
+def _operations(program: Any, rounds: int | None, rows: _Rows | None = None, shared: bool = False) -> float:
     """Additions and multiplications of a traced program, roughly, without what is `RARE`.
 
     Args:
       program: traced.
       rounds: what all its loops, one within the other, make together; None takes loops of a known number of rounds as
         they are, and 100 for the others.
-      rows: how many it is for; a loop of so many rounds goes through them, see `in_turn`.
-      shared: only those of arrays none of whose axes has this length, outside of such a loop.
+      rows: those that it is for; a loop of so many rounds goes through them, see `in_turn`.
+      shared: only those of arrays none of whose axes goes through the rows, outside of such a loop.
     """
     equations = getattr(program, "jaxpr", program).eqns
     return math.fsum(_operations_of(equation, rounds, rows, shared) for equation in equations)
 
 
-def _operations_of(equation: Any, rounds: int | None, rows: int | None = None, shared: bool = False) -> float:
+def _operations_of(equation: Any, rounds: int | None, rows: _Rows | None = None, shared: bool = False) -> float:
     """The same of a single equation."""
     name, inner = equation.primitive.name, list(_programs_in(equation))
     if equation.params.get("name") == RARE:
         return 0.0
     if inner:
         times, within = 1.0, rounds
-        if name == "scan" and equation.params["length"] == rows:
+        if name == "scan" and rows is not None and rows.run_along(equation.params["length"]):
             times = 0.0 if shared else equation.params["length"]
         elif name in ("while", "scan"):
             length = equation.params.get("length", 100)
             times, within = (rounds, 1) if rounds is not None else (length, None)
         return times * math.fsum(_operations(each, within, rows, shared) for each in inner)
-    if shared and any(rows in v.aval.shape for v in equation.outvars):
+    if shared and rows is not None and any(rows.run_along(n) for v in equation.outvars for n in v.aval.shape):
         return 0.0
     size = float(max((math.prod(v.aval.shape) for v in equation.outvars), default=1))
     if name == "dot_general":
@@ -456,11 +471,12 @@ def _parts(
     if not job.in_pieces or traced.jaxpr.jaxpr.effects:
         return [_Part(traced.lower(), _options(job, math.inf, busy))], ()
     program, rounds = without_unread(traced.jaxpr), job.learner.rounds
+    of_rows = _Rows(rows, job.learner.weightings if job.together else 1)
 
     def operations(equation: Any) -> float:
-        return _operations_of(equation, rounds, rows)
+        return _operations_of(equation, rounds, of_rows)
 
-    times = 10.0**effort / max(_operations(program, rounds, rows), 1)
+    times = 10.0**effort / max(_operations(program, rounds, of_rows), 1)
     pieces, results = divided(program, operations, _LITTLE / times, same)
     if len(pieces) == 1:
         return [_Part(traced.lower(), _options(job, 10.0**effort, busy))], ()

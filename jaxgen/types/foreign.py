@@ -91,6 +91,12 @@ class Foreign(Learner):
         return bool(getattr(self.own, "counts_left_out", True))
 
     @property
+    def weightings(self) -> int:
+        """As it says, if it does with a whole number."""
+        said = getattr(self.own, "weightings", 1)
+        return said if type(said) is int and said > 0 else 1
+
+    @property
     def copies_cases(self) -> bool:
         """As it says, if it does."""
         return bool(getattr(self.own, "copies_cases", False))

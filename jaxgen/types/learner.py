@@ -147,6 +147,11 @@ class Learner(Value):
         return False
 
     @property
+    def weightings(self) -> int:
+        """How many weightings of the same cases `fit_rows` makes of each row, from which the size of chunks follows."""
+        return 1
+
+    @property
     def worth_sharing(self) -> tuple[int, float]:
         """The fewest rows, and the least share of the cases that each trains on, for which `fit_rows` is quicker; of
         large data two rows are enough.

@@ -77,6 +77,11 @@ class Normalised(Changing):
         return self.inside.counts_left_out
 
     @property
+    def weightings(self) -> int:
+        """As the learner inside."""
+        return self.inside.weightings
+
+    @property
     def worth_sharing(self) -> tuple[int, float]:
         """As of the learner inside."""
         return self.inside.worth_sharing

@@ -192,6 +192,11 @@ class Tuned(Wrapper):
         return any(each.counts_left_out for each in self._learners)
 
     @property
+    def weightings(self) -> int:
+        """The row itself, and without each of its folds; each as often as the learners say."""
+        return (self._folds + 1) * max(each.weightings for each in self._learners)
+
+    @property
     def worth_sharing(self) -> tuple[int, float]:
         """The most that one of the learners asks for."""
         rows, shares = zip(*(each.worth_sharing for each in self._learners), strict=True)
