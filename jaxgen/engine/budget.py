@@ -42,6 +42,12 @@ larger chunks do what is shared less often.
 """
 
 
+_WEIGHTINGS_BYTES = 1 << 24
+"""The widest array of a chunk of rows of which a learner makes several weightings: what these share is made once for
+each chunk and learner, and not once for all chunks.
+"""
+
+
 def workers_of(job: Job) -> int:
     """Threads that each run a chunk of their own: one per core on a single CPU device, one otherwise, and for a caller
     who asked for one.
@@ -96,6 +102,8 @@ class Budget:
             in_loops = max(_LOOP_CACHE_BYTES // needs.loop_bytes, math.ceil(_WORTH_A_CHUNK / needs.operations))
             fit = min(_CACHE_BYTES // needs.row_bytes, _LOOP_MOST_BYTES // needs.loop_bytes)
             worth = min(_SHARED_BYTES // needs.row_bytes, math.ceil(_SHARED * needs.shared / needs.operations))
+            if job.together and job.learner.weightings > 1:
+                worth = max(worth, _WEIGHTINGS_BYTES // needs.row_bytes)
             rows = max(1, min(fit, in_loops), worth)
             return cls(
                 devices * rows,
