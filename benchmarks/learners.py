@@ -3,7 +3,7 @@
 python benchmarks/learners.py                # about ten minutes; writes benchmarks/results/learners.txt
 python benchmarks/learners.py --only digits  # lines whose learner or data hold a text, printed only
 python benchmarks/learners.py --only wide one-hot --to learners_wide.txt  # of one of several, and written
-python benchmarks/learners.py --only "by folds" --to learners_tuned.txt
+python benchmarks/learners.py --only "by folds" one-hot --to learners_tuned.txt
 python benchmarks/learners.py --choices      # what a choice by leave-one-out costs; writes results/choices.txt
 """
 
