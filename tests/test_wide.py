@@ -146,7 +146,7 @@ def test_normalised_least_norms_are_those_of_numpy(shape, kind, plan):
     "given", [(40, 8, "inputs twice"), slow((40, 30, "inputs twice")), slow((40, 12, "of low rank"))], ids=str
 )
 def test_normalised_weights_of_dependent_inputs_are_the_shortest(given, plan, intercept):
-    """In the units of each row: those of NumPy's least squares, by which cases outside of what these span are predicted."""
+    """In the units of each row: those of NumPy. By them cases outside of what the others span are predicted."""
     data = wide(*given)
     data = Data(data.x * np.geomspace(1e-3, 1e3, data.d)[None], data.y, data.names)
     known = learn.Normalised(learn.LeastSquares(minimum_norm=True, intercept=intercept), how="standard")
