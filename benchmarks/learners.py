@@ -4,6 +4,7 @@ python benchmarks/learners.py                # about ten minutes; writes benchma
 python benchmarks/learners.py --only digits  # lines whose learner or data hold a text, printed only
 python benchmarks/learners.py --only wide one-hot --to learners_wide.txt  # of one of several, and written
 python benchmarks/learners.py --only "by folds" one-hot --to learners_tuned.txt
+python benchmarks/learners.py --only network --to learners_networks.txt  # with PyTorch, if it is installed
 python benchmarks/learners.py --choices      # what a choice by leave-one-out costs; writes results/choices.txt
 """
 
@@ -13,12 +14,15 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import jax
 import numpy as np
 import pandas as pd
 from quiet import Watch, publish
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -31,7 +35,7 @@ import jaxgen as jg
 from jaxgen import datasets, learn, resample
 
 ROUNDS = 3
-SIZE, BATCH, EPOCHS, RATE = 20, 32, 30, 0.01
+SIZE, BATCH, EPOCHS, RATE, STRENGTH = 20, 32, 30, 0.01, 1.0
 LONG = 5.0
 """Seconds beyond which a call is timed once."""
 
@@ -117,11 +121,14 @@ def network(data, classes, **menu):
     return learn.Normalised(descent, how="standard")
 
 
-def network_peer(classes):
+def network_peer(classes, l2=0.0):
+    """Of scikit-learn, which divides the penalty by the cases of a batch."""
     kind: Any = MLPClassifier if classes else MLPRegressor
     options = dict(activation="tanh", learning_rate_init=RATE, max_iter=EPOCHS, n_iter_no_change=EPOCHS)
-    mlp = kind(hidden_layer_sizes=(SIZE,), alpha=0, batch_size=BATCH, random_state=0, **options)
-    return make_pipeline(StandardScaler(), mlp)
+    mlp = kind(hidden_layer_sizes=(SIZE,), alpha=l2, batch_size=BATCH, random_state=0, **options)
+    return make_pipeline(
+        StandardScaler(), mlp if classes else TransformedTargetRegressor(mlp, transformer=StandardScaler())
+    )
 
 
 def exact_peer(tolerance):
@@ -267,20 +274,44 @@ def lines():
             Line("neighbours, k chosen up to 15, normalised", name, read, ours, make_pipeline(StandardScaler(), chosen))
         )
     made += chosen_by_folds()
+    made += networks()
+    return made
+
+
+def networks():
+    """Lines of networks, beside those of scikit-learn where it has them and of PyTorch where that is installed."""
+    made, torch = [], import_module("torch_networks") if find_spec("torch") else None
+    options: dict[str, Any] = dict(hidden=SIZE, epochs=EPOCHS, batch=BATCH, rate=RATE)
     for name in ("diabetes", "wine", "breast_cancer"):
         classes, read = name != "diabetes", real(name)
-        made.append(Line("network, adam, batches", name, read, network(read(), classes), network_peer(classes)))
-    stopped = learn.Normalised(learn.EarlyStopped(learn.Descent(learn.MLP((SIZE,)), steps=500)), how="delve")
-    menu = {
-        "the same, L2": {"penalty": learn.L2(0.001)},
-        "the same, L1": {"penalty": learn.L1(0.001)},
-        "the same, dropout": {"layers": {"dropout": 0.2}},
-        "the same, noise": {"layers": {"noise": 0.1}},
-        "the same, batch norm": {"layers": {"batch_norm": True}},
-    }
+        ours, learner = network(read(), classes), "network, adam, batches"
+        made.append(Line(learner, name, read, ours, network_peer(classes)))
+        if torch:
+            peer = torch.Classification(**options) if classes else torch.Regression(**options)
+            made.append(Line(f"{learner}; theirs PyTorch", name, read, ours, peer))
     read = real("diabetes")
-    made += [Line(name, "diabetes", read, network(read(), False, **options), None) for name, options in menu.items()]
-    made.append(Line("4 networks stopped early, 500 steps", "diabetes", read, stopped, None))
+    ours = network(read(), False, penalty=learn.L2(STRENGTH))
+    made.append(Line("network with L2", "diabetes", read, ours, network_peer(False, STRENGTH * BATCH / read().n)))
+    if not torch:
+        return made
+    menu = {
+        "L2": (dict(penalty=learn.L2(STRENGTH)), dict(l2=STRENGTH)),
+        "L1": (dict(penalty=learn.L1(STRENGTH)), dict(l1=STRENGTH)),
+        "dropout": (dict(layers={"dropout": 0.2}), dict(dropout=0.2)),
+        "noise": (dict(layers={"noise": 0.1}), dict(noise=0.1)),
+        "batch norm": (dict(layers={"batch_norm": True}), dict(batch_norm=True)),
+    }
+    for word, (mine, theirs) in menu.items():
+        peer = torch.Regression(**options, **theirs)
+        made.append(
+            Line(f"network with {word}; theirs PyTorch", "diabetes", read, network(read(), False, **mine), peer)
+        )
+    descent = learn.Descent(learn.MLP((SIZE,)), steps=500)
+    for name in ("diabetes", "500 x 10"):
+        read = real(name) if name == "diabetes" else simulated(500, 10)
+        ours = learn.Normalised(learn.EarlyStopped(descent), how="standard")
+        peer = torch.StoppedEarly(hidden=SIZE, steps=descent.steps, saves=descent.checkpoint_steps)
+        made.append(Line("4 networks stopped early; theirs PyTorch", name, read, ours, peer))
     return made
 
 
@@ -334,33 +365,40 @@ def scored(peer, data, plan, **how):
 
 
 def measured(line):
-    """Median seconds of ours and of theirs, with one process and with one for each core, run in turn."""
+    """Median seconds of ours and of theirs, with one process and with one for each core, run in turn; and what the
+    errors of test cases are on average.
+    """
     data = line.read()
     folds, repeats = (10, 10) if data.n < SMALL else (5, 1)
     plan = resample.k_fold(jax.random.key(0), data.n, folds, repeats)
-    ways: dict[str, Callable[[], Any]] = {"jaxgen": lambda: jg.assess(jax.random.key(1), line.ours, data, plan)}
-    if line.peer is not None:
-        ways["one process"] = lambda: scored(line.peer, data, plan)
-        ways["all cores"] = lambda: scored(line.peer, data, plan, n_jobs=-1)
+    classified = data.task == "classification"
+    scoring = "accuracy" if classified else "neg_mean_squared_error"
+    ways: dict[str, Callable[[], Any]] = {
+        "jaxgen": lambda: jg.assess(jax.random.key(1), line.ours, data, plan),
+        "one process": lambda: scored(line.peer, data, plan, scoring=scoring),
+        "all cores": lambda: scored(line.peer, data, plan, scoring=scoring, n_jobs=-1),
+    }
     ways["jaxgen"]()  # compiles
-    times = {name: [] for name in ways}
+    times, found = {name: [] for name in ways}, {}
     for round_number in range(ROUNDS):
         for name, run in ways.items():
             if round_number and times[name][0] > LONG:
                 continue  # what takes long is timed once
             time.sleep(0.3)  # the waiting threads of one way's BLAS go to sleep before the next begins
-            times[name].append(seconds(run))
+            begun = time.perf_counter()
+            found[name] = run()
+            times[name].append(time.perf_counter() - begun)
     medians = {name: float(np.median(values)) for name, values in times.items()}
-    best = min((medians[name] for name in medians if name != "jaxgen"), default=np.nan)
-    named = {"learner": line.learner, "data": line.data, "trainings": plan.resamples}
+    best = min(medians["one process"], medians["all cores"])
+    errors = {
+        "error": float(np.mean(found["jaxgen"].test_mean)),
+        "their error": float(classified - np.mean(found["one process"])),
+    }
     return (
-        named
-        | {"jaxgen": medians["jaxgen"]}
-        | {
-            "one process": medians.get("one process", np.nan),
-            "all cores": medians.get("all cores", np.nan),
-            "times as fast": best / medians["jaxgen"],
-        }
+        {"learner": line.learner, "data": line.data, "trainings": plan.resamples}
+        | medians
+        | {"times as fast": best / medians["jaxgen"]}
+        | errors
     )
 
 
@@ -382,6 +420,21 @@ def choices():
     )
     print(text)
     publish("choices.txt", text)
+
+
+def ends(rows):
+    """What a page with logistic regressions of real data says besides."""
+    if not any(row["learner"].startswith("logistic") and row["data"] == "digits" for row in rows):
+        return []
+    distances = pd.DataFrame([from_minimum(name) for name in ("wine", "breast_cancer", "digits")])
+    return [
+        "",
+        "Largest distance of a logit from that at the minimum, logistic regression of a fold of ten. The",
+        'minimum is that of solver="newton-cholesky", tol=1e-13; scikit-learn by default, and with',
+        'solver="newton-cg", tol=1e-10 ("both near the minimum" above).',
+        "",
+        distances.to_string(index=False, float_format=lambda value: f"{value:.1e}"),
+    ]
 
 
 def main():
@@ -411,18 +464,13 @@ def main():
             f"Seconds, the median of {ROUNDS} calls in turn (one, if it takes {LONG:.0f} s). Ten folds ten times; five",
             f"folds once from {SMALL:,} cases on. scikit-learn: cross_val_score in one process, and one for each core,",
             "which had been started; times as fast is against the faster of the two. jaxgen predicts all cases of",
-            "every row and gives every loss, scikit-learn scores those that are tested.",
-            f"Networks: {SIZE} tanh units, {EPOCHS} epochs of batches of {BATCH}; PyTorch is a peer in speed.py.",
+            "every row and gives every loss, scikit-learn scores those that are tested. Errors are means over test",
+            "cases and rows, of squared errors or of cases in the wrong class.",
+            f"Networks: {SIZE} tanh units, {EPOCHS} epochs of batches of {BATCH} by adam, or 4 networks of 500 steps each;",
+            "PyTorch by a loop as its tutorials have it, in cross_val_score (torch_networks.py), one thread a process.",
             "",
             pd.DataFrame(rows).to_string(index=False, float_format=lambda value: f"{value:.3g}"),
-            "",
-            "Largest distance of a logit from that at the minimum, logistic regression of a fold of ten. The",
-            'minimum is that of solver="newton-cholesky", tol=1e-13; scikit-learn by default, and with',
-            'solver="newton-cg", tol=1e-10 ("both near the minimum" above).',
-            "",
-            pd.DataFrame([from_minimum(name) for name in ("wine", "breast_cancer", "digits")]).to_string(
-                index=False, float_format=lambda value: f"{value:.1e}"
-            ),
+            *ends(rows),
         ]
     )
     print(text)
