@@ -308,8 +308,8 @@ def _operations_of(equation: Any, rounds: int | None, rows: _Rows | None = None,
 
 
 def _loops(program: Any) -> Iterator[Any]:
-    """All loops of a traced program, but for those of few rounds."""
-    for equation in _equations(program):
+    """All loops of a traced program, but for those of few rounds and what is `RARE`."""
+    for equation in _equations(program, rare=False):
         if equation.primitive.name == "while" or (
             equation.primitive.name == "scan" and equation.params["length"] > _FEW_ROUNDS
         ):
@@ -319,20 +319,21 @@ def _loops(program: Any) -> Iterator[Any]:
 def _equations_of_loops(program: Any) -> Iterator[Any]:
     """The equations inside these loops."""
     for loop in _loops(program):
-        yield from _inner(loop)
+        yield from _inner(loop, rare=False)
 
 
-def _equations(program: Any) -> Iterator[Any]:
-    """All equations of a traced program, those of inner programs too."""
+def _equations(program: Any, rare: bool = True) -> Iterator[Any]:
+    """All equations of a traced program, those of inner programs too, with or without what is `RARE`."""
     for equation in getattr(program, "jaxpr", program).eqns:
-        yield equation
-        yield from _inner(equation)
+        if rare or equation.params.get("name") != RARE:
+            yield equation
+            yield from _inner(equation, rare)
 
 
-def _inner(equation: Any) -> Iterator[Any]:
+def _inner(equation: Any, rare: bool = True) -> Iterator[Any]:
     """All equations of the programs that an equation holds."""
     for program in _programs_in(equation):
-        yield from _equations(program)
+        yield from _equations(program, rare)
 
 
 def _programs_in(equation: Any) -> Iterator[Any]:

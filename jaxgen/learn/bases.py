@@ -1,5 +1,6 @@
 """Orthonormal bases for linear models: column by column, or by products of matrices where there are many cases."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -20,17 +21,20 @@ class _Basis(NamedTuple):
     triangle: Float[Array, "p p"]
 
 
-@jax.jit
-def orthonormal(a: Float[Array, "n p"]) -> tuple[Float[Array, "n p"], Float[Array, "p p"], Bool[Array, ""]]:
+@partial(jax.jit, static_argnames="lapack")
+def orthonormal(
+    a: Float[Array, "n p"], lapack: bool = True
+) -> tuple[Float[Array, "n p"], Float[Array, "p p"], Bool[Array, ""]]:
     """Orthonormal basis [n, p] and triangle [p, p] with a = basis @ triangle, and whether a is rank-deficient to
     working precision []; of few columns, the basis is 0 for those that depend on columns before them.
 
     Classical Gram-Schmidt with every column orthogonalised twice, which keeps the basis orthonormal to rounding
     (Giraud et al. 2005, "The loss of orthogonality in the Gram-Schmidt orthogonalization process"). Written out because
-    LAPACK called for batches of small matrices is no faster and cannot be run from several threads (see `assess`).
+    LAPACK called for batches of small matrices is no faster and cannot be run from several threads (see `assess`); of
+    many columns it makes the basis, unless it is not to.
     """
     n, p = a.shape
-    if p > _MANY_COLUMNS:
+    if lapack and p > _MANY_COLUMNS:
         basis, triangle = jnp.linalg.qr(jnp.pad(a, ((0, max(0, p - n)), (0, 0))))
         return basis[:n], triangle, _dependent(a, jnp.diagonal(triangle))
     columns, sizes = a.T, _lengths(a)

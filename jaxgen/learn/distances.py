@@ -22,6 +22,9 @@ _FEWEST_AT_A_TIME = 16
 _FEW_INPUTS = 64
 """Up to this many inputs, distances are summed by operations that XLA makes one pass of."""
 
+_AT_ONCE = 16
+"""Of more inputs so many are summed in one pass."""
+
 
 def in_blocks(function: Callable[[Any], Any], cases: Any, most: int, fill: str = "constant") -> Any:
     """What a function gives for cases, arrays [m, ...], at most so many [b, ...] at a time: arrays [m, ...].
@@ -57,12 +60,19 @@ def squared_distances(
     ours, theirs = (x / unit).T, (cases / unit).T
 
     nothing = jnp.zeros((len(x), len(cases)), x.dtype)
-    far = _sum_over_inputs(lambda d: jnp.square(ours[d][:, None] - theirs[d][None]), len(ours), nothing)
+    far = sum_over_inputs(lambda d: jnp.square(ours[d][:, None] - theirs[d][None]), len(ours), nothing)
     return once(jnp.where(w[:, None] > 0, far, jnp.inf))
 
 
-def _sum_over_inputs(term: Callable[[Any], Array], inputs: int, nothing: Array) -> Array:
+def sum_over_inputs(term: Callable[[Any], Array], inputs: int, nothing: Array) -> Array:
     """The sum of a term of every input, from zeros of its shape."""
     if inputs <= _FEW_INPUTS:  # written out, which makes one pass of them
         return functools.reduce(lambda total, d: total + term(d), range(inputs), nothing)
-    return lax.fori_loop(0, inputs, lambda d, total: total + term(d), nothing)
+    rest = inputs % _AT_ONCE
+
+    def add(group: Array, total: Array) -> Array:
+        begin = rest + group * _AT_ONCE
+        return functools.reduce(lambda total, d: total + term(begin + d), range(_AT_ONCE), total)
+
+    first = functools.reduce(lambda total, d: total + term(d), range(rest), nothing)
+    return lax.fori_loop(0, inputs // _AT_ONCE, add, first)

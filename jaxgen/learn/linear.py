@@ -20,6 +20,14 @@ from jaxgen.learn.shrinkage import FEW, Centred, Shrinkage, Span, beyond_roundin
 from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Plan, RowUnits
 from jaxgen.types.numbers import require_flag, require_number
 
+_COLUMNS = 16
+"""From so many columns on, one training set is solved by products of matrices."""
+
+_LARGE = 1 << 19
+"""Beyond so many numbers LAPACK makes the basis of a training set that products do not solve. Without it, rows that
+need no basis run on all cores.
+"""
+
 _MUCH = 1 << 17
 """From so many numbers on, a basis is made by products of large matrices."""
 
@@ -143,8 +151,7 @@ class LeastSquares(Learner):
             if self.minimum_norm and not self._penalised:
                 return self._least_norm(x, y, w)
             if self._penalised and x.shape[1] > len(x):
-                span = Span.of(x, w, self.intercept)
-                return span.restored(self._full_rank(span.cases, y, w))
+                return self._of_few_cases(x, y, w)
             return self._full_rank(x, y, w)
 
     @property
@@ -469,9 +476,29 @@ class LeastSquares(Learner):
     def _full_rank(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LinearFit:
         root = jnp.sqrt(w)[:, None]
         design, scale = self._design(x)
-        basis, triangle, deficient = orthonormal(jnp.concatenate([root * design, self._penalty(scale)]))
-        coefficients = back_substitute(triangle, basis[: len(x)].T @ (root * y)) / scale[:, None]
-        return self._split(jnp.where(deficient, jnp.nan, coefficients), deficient)
+        columns = jnp.concatenate([root * design, self._penalty(scale)])
+        coefficients, deficient = _of_one(columns, jnp.pad(root * y, ((0, len(columns) - len(y)), (0, 0))))
+        return self._split(jnp.where(deficient, jnp.nan, coefficients / scale[:, None]), deficient)
+
+    def _of_few_cases(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LinearFit:
+        """The fit with a ridge of more inputs than cases, of which each has an unknown, see `_of_wide`."""
+        cases, ridge = Centred.of(x, y, w, self.intercept), jnp.asarray(self.ridge, x.dtype)
+        unit = jnp.eye(len(x), dtype=x.dtype)
+        inside, taken = cases.x @ cases.x.T, jnp.sqrt(cases.share)
+        filling = jnp.diag((w == 0).astype(x.dtype)) + taken[:, None] * taken[None]
+        typical = jnp.trace(inside) / len(x)
+        root, ill = inverse_root_if_easy(inside + ridge * unit + typical * filling)
+        first = root @ (root.T @ cases.y)
+        correction = root @ (root.T @ (cases.y - cases.x @ (cases.x.T @ first) - ridge * first))
+
+        def carefully() -> Float[Array, "n K"]:
+            tall = jnp.concatenate([cases.x.T, jnp.sqrt(ridge) * unit])
+            _, triangle, _ = orthonormal(tall, lapack=tall.size > _LARGE)
+            inside = back_substitute(triangle.T[::-1, ::-1], cases.y[::-1])[::-1]
+            return back_substitute(triangle, inside)
+
+        weights = cases.x.T @ where_rare(ill | ~_is_exact(first, correction), carefully, first + correction)
+        return LinearFit(weights, cases.intercept(weights), jnp.zeros((), bool))
 
     def _least_norm(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LinearFit:
         share = w / jnp.sum(w) if self.intercept else jnp.zeros_like(w)
@@ -560,6 +587,30 @@ class _Shared:
         if left_out is None or left_out > self.columns.shape[1]:
             return _eliminated(self, w, n, left_out)
         return downdated(self.columns[:n] if self.inner is None else self.columns[:n] @ self.inner, w, left_out)
+
+
+def _of_one(a: Float[Array, "m p"], b: Float[Array, "m K"]) -> tuple[Float[Array, "p K"], Bool[Array, ""]]:
+    """The z [p, K] with which a z is nearest to b, and whether it is not determined: by products of a where it is not
+    ill-conditioned, see `_with_basis`, else by an orthonormal basis.
+    """
+
+    def carefully() -> tuple[Float[Array, "p K"], Bool[Array, ""]]:
+        basis, triangle, deficient = orthonormal(a, lapack=a.size > _LARGE)
+        return back_substitute(triangle, basis.T @ b), deficient
+
+    if a.shape[1] < _COLUMNS:
+        return carefully()
+    root, ill = inverse_root_if_easy(gram(a))
+    first = root.T @ (a.T @ b)
+    correction = root.T @ (a.T @ (b - a @ (root @ first)))
+    found = root @ (first + correction), jnp.zeros((), bool)
+    return where_rare(ill | ~_is_exact(first, correction), carefully, found)
+
+
+def _is_exact(solution: Float[Array, "p K"], correction: Float[Array, "p K"]) -> Bool[Array, ""]:
+    """Whether a last correction is so small that what it leaves is a rounding."""
+    size, moved = (jnp.sum(jnp.square(each)) for each in (solution, correction))
+    return moved <= float(jnp.finfo(solution.dtype).eps) * size
 
 
 def _leaves_out_few(left_out: int | None, unknowns: int) -> bool:

@@ -9,14 +9,18 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
 from jaxgen.learn.batched import in_any_row, once, where_rare
-from jaxgen.learn.distances import in_blocks, squared_distances, unit_of
-from jaxgen.learn.ranked import in_order
+from jaxgen.learn.distances import in_blocks, squared_distances, sum_over_inputs, unit_of
+from jaxgen.learn.ranked import first_alike, in_order
+from jaxgen.types import RowFills
 
-_MANY_INPUTS = 24
+MANY_INPUTS = 24
 """From this many inputs on, the nearest cases are looked for by a product of matrices."""
 
 _SURE = 64
 """Distances by products are used where those at the end of a list are so many times as large as their errors can be."""
+
+_NOTHING = 2.0**-26
+"""Errors of products are nothing beside distances if they are less than this share of them."""
 
 _LISTED_AT_A_TIME = 1 << 22
 """Distances from which lists for all rows are made at a time, in an operation that runs on all cores."""
@@ -41,9 +45,9 @@ def nearest_cases(
     are squared, in a unit, and cut at that one; those of cases without weight are infinite. If nobody needs them
     `ordered`, distances and their order are right up to errors of products and of single precision.
 
-    Of many inputs the nearest are found by |a|^2 + |b|^2 - 2 ab, since all ab are one product of matrices. Errors of
-    these are within what rounding of numbers as large as |a|^2 + |b|^2 can bring, and distances of those listed are
-    taken anew.
+    Of many inputs the nearest are found by |a|^2 + |b|^2 - 2 ab, since all ab are one product of matrices, in single
+    precision. Errors of these are within what rounding of numbers as large as |a|^2 + |b|^2 can bring, and distances of
+    those listed are taken anew.
     """
     n, inputs = x.shape
     length, most = min(n, length), _LISTED_AT_A_TIME // n
@@ -57,12 +61,9 @@ def nearest_cases(
         again, place = in_order(jnp.take_along_axis(far, case, axis=1))
         return jnp.minimum(again, beyond[:, None]), jnp.take_along_axis(case, place, axis=1), beyond
 
-    if inputs < _MANY_INPUTS or length == n:
+    if inputs < MANY_INPUTS or length == n:
         return in_blocks(of_block, x, most)
-    centred = x / unit
-    centred = centred - jnp.mean(centred, axis=0)[None]
-    squares = jnp.sum(jnp.square(centred), axis=1)
-    errors = 4 * (inputs + 8) * float(jnp.finfo(x.dtype).eps) * (squares + jnp.max(squares))
+    centred, squares, errors = _for_products(x, unit, jnp.float32)
 
     def of_block_by_products(
         block: tuple[Array, Array, Array, Array],
@@ -70,7 +71,8 @@ def nearest_cases(
         cases, from_mean, square, error = block
         products = jnp.matmul(from_mean, centred.T, precision="highest")
         far = jnp.where(w[None] > 0, square[:, None] + squares[None] - 2 * products, jnp.inf)
-        least, case, beyond = _least(far, length)
+        least, case, last = _least(far, length)
+        beyond = last.astype(x.dtype)
         if not ordered:
             return least, case, beyond - error
         apart = jnp.sum(jnp.square((x[case] - cases[:, None]) / unit), axis=2)
@@ -81,6 +83,41 @@ def nearest_cases(
     sure = jnp.all(found[2] >= _SURE * errors)
     far, case, beyond = lax.cond(in_any_row(~sure), lambda: in_blocks(of_block, x, most), lambda: found)
     return jnp.minimum(far, beyond[:, None]), case, beyond
+
+
+def nearest_by_products(
+    x: Float[Array, "n D"], unit: Float[Array, ""], length: int, w: Float[Array, " n"], k: int
+) -> tuple[Int[Array, "n M"], Int[Array, "n M"], Bool[Array, ""]]:
+    """Of each case the nearest with weight, of many inputs by products alone: which they are, the nearest first, the
+    first place of those that are as far away, and whether what products can tell is enough: their errors, up to which
+    distances count as equal, are nothing beside the distance of the k-th, nor is any other as near as the last.
+    """
+    centred, squares, errors = _for_products(x, unit, x.dtype)
+
+    def of_block(block: tuple[Array, Array, Array]) -> tuple[Int[Array, "b M"], Int[Array, "b M"], Bool[Array, " b"]]:
+        from_mean, square, error = block
+        products = jnp.matmul(from_mean, centred.T, precision="highest")
+        far = jnp.where(w[None] > 0, square[:, None] + squares[None] - 2 * products, jnp.inf)
+        _, listed, beyond = _least(far, length)
+        least, place = in_order(jnp.maximum(jnp.take_along_axis(far, listed, axis=1), 0))
+        sure = (least[:, k - 1] >= error / _NOTHING) & (least[:, k - 1] + error < beyond)
+        return jnp.take_along_axis(listed, place, axis=1), first_alike(least, error), sure
+
+    case, first, sure = in_blocks(of_block, (centred, squares, errors), _LISTED_AT_A_TIME // len(x), "edge")
+    return case, first, jnp.all(sure)
+
+
+def _for_products(
+    x: Float[Array, "n D"], unit: Float[Array, ""], dtype: Any
+) -> tuple[Float[Array, "n D"], Float[Array, " n"], Float[Array, " n"]]:
+    """Cases about their mean in a unit, in a precision, their squared lengths, and what their squared distances can be
+    wrong by that are found by products of these.
+    """
+    centred = x / unit
+    centred = (centred - jnp.mean(centred, axis=0)[None]).astype(dtype)
+    squares = jnp.sum(jnp.square(centred), axis=1)
+    errors = 4 * (x.shape[1] + 8) * float(jnp.finfo(dtype).eps) * (squares + jnp.max(squares))
+    return centred, squares, errors.astype(x.dtype)
 
 
 def _least(far: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
@@ -106,46 +143,77 @@ class LargestUnits(NamedTuple):
     last one of the list in all of them.
 
     The unit of an input in which the training cases of a row are all alike does not matter to it, since such an input
-    makes all of them further away by the same.
+    makes all of them further away by the same. Where rows put numbers of their own in the place of missing inputs, a
+    case may be nearer by as much as these move it and the other.
 
     Attributes:
       x: the cases [n, D].
       unit: in which their distances are squared, [].
       factors: by which a row multiplies the squared differences of each input, at least 1, [R, D].
+      fills: what rows add to missing inputs, None where nothing is missing.
     """
 
     x: Float[Array, "n D"]
     unit: Float[Array, ""]
     factors: Float[Array, "R D"]
+    fills: RowFills | None
 
     @classmethod
-    def of(cls, x: Float[Array, "n D"], w: Float[Array, "R n"], scales: Float[Array, "R D"]) -> "LargestUnits":
+    def of(
+        cls, x: Float[Array, "n D"], w: Float[Array, "R n"], scales: Float[Array, "R D"], fills: RowFills | None
+    ) -> "LargestUnits":
         """Of cases [n, D] and rows with weights [R, n] that divide inputs by scales [R, D]."""
         alike = _alike(x, w)
+        if fills is not None:
+            alike = alike & (fills.more == 0)
         largest = jnp.max(jnp.where(alike, 0, scales), axis=0)
         largest = jnp.where(largest > 0, largest, 1)
         cases = x / largest[None]
-        return cls(cases, unit_of(cases), jnp.where(alike, 1, jnp.square(largest[None] / scales)))
+        unit, factors = unit_of(cases), jnp.where(alike, 1, jnp.square(largest[None] / scales))
+        moved = None if fills is None else fills._replace(more=fills.more / largest[None])
+        return cls(cases, unit, factors, moved)
 
-    def lists(self, length: int) -> tuple[Int[Array, "n M"], Float[Array, " n"]]:
+    def lists(self, length: int) -> tuple[Int[Array, "n M"], Float[Array, "n #R"]]:
         """The nearest cases of each, [n, M], and a finite distance that no other case comes below in the units of any
-        row, [n].
+        row, [n, 1], or of each, [n, R].
         """
         _, case, beyond = nearest_cases(self.x, self.unit, length, ordered=False)
         number = jnp.finfo(beyond.dtype)
         rounding = (4 * self.x.shape[1] + 2 * case.shape[1]) * float(number.eps)
-        return case, jnp.minimum((1 - rounding) * beyond, number.max)
+        beyond = jnp.minimum((1 - rounding) * beyond, number.max)[:, None]
+        if self.fills is not None:
+            squares = jnp.square(self.fills.more / self.unit)
+            moved = jnp.sqrt(jnp.matmul(self.fills.missing, squares.T, precision="highest"))
+            left = jnp.sqrt(beyond) - (1 + rounding) * (moved + jnp.max(moved, axis=0)[None])
+            beyond = jnp.square(jnp.maximum(left, 0))
+        return case, beyond
 
     def apart(
-        self, at: Float[Array, "b D"], case: Int[Array, "b M"], w: Float[Array, "R n"], *, rows_last: bool
+        self, at: Int[Array, " b"], case: Int[Array, "b M"], w: Float[Array, "R n"], *, rows_last: bool
     ) -> tuple[Float[Array, "b *MR"], Float[Array, "b *MR"]]:
         """How far away the cases in lists of other cases are in the units of every row, infinite for those that it does
         not train on, and their weights: [b, M, R], or [b, R, M].
         """
-        # A product of matrices without differences: all its terms are at least 0.
-        squares = jnp.square((self.x[case] - at[:, None]) / self.unit)
-        far = jnp.einsum("bmd,rd->bmr" if rows_last else "bmd,rd->brm", squares, self.factors, precision="highest")
+        place = "bmr" if rows_last else "brm"
         weight = w.T[case] if rows_last else jnp.moveaxis(w.T[case], 2, 1)
+        difference = (self.x[case] - self.x[at][:, None]) / self.unit
+        if self.fills is None:
+            # A product of matrices without differences: all its terms are at least 0.
+            far = jnp.einsum(f"bmd,rd->{place}", jnp.square(difference), self.factors, precision="highest")
+        else:
+            missing, more = self.fills.missing, self.fills.more / self.unit
+            gap = missing[case] - missing[at][:, None]
+
+            def term(d: Any) -> Float[Array, "b *MR"]:
+                """What an input adds."""
+                rows = (more[:, d][None, None], self.factors[:, d][None, None])
+                lists = difference[..., d][..., None], gap[..., d][..., None]
+                (by, factor), (apart, filled) = (
+                    (pair if rows_last else tuple(jnp.swapaxes(a, 1, 2) for a in pair)) for pair in (rows, lists)
+                )
+                return factor * jnp.square(apart + filled * by)
+
+            far = sum_over_inputs(term, len(more.T), jnp.zeros_like(weight))
         return once(jnp.where(weight > 0, far, jnp.inf)), weight
 
     def apart_from_all(
@@ -157,7 +225,12 @@ class LargestUnits(NamedTuple):
         ours, theirs, factors = (self.x / self.unit).T, (self.x[at] / self.unit).T, self.factors[row].T
 
         def add(d: Int[Array, ""], far: Float[Array, "n p"]) -> Float[Array, "n p"]:
-            return far + factors[d][None] * jnp.square(ours[d][:, None] - theirs[d][None])
+            difference = ours[d][:, None] - theirs[d][None]
+            if self.fills is not None:
+                missing = self.fills.missing[:, d]
+                gap = missing[:, None] - missing[at][None]
+                difference = difference + gap * (self.fills.more[row, d] / self.unit)[None]
+            return far + factors[d][None] * jnp.square(difference)
 
         far = lax.fori_loop(0, len(ours), add, jnp.zeros((len(self.x), len(at)), self.x.dtype))
         weight = w[row].T

@@ -10,9 +10,10 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.batched import in_any_row, where_rare
 from jaxgen.learn.distances import AT_A_TIME, in_blocks, squared_distances, unit_of
-from jaxgen.learn.nearest import LargestUnits, again_where, nearest_cases
+from jaxgen.learn.nearest import MANY_INPUTS, LargestUnits, again_where, nearest_by_products, nearest_cases
+from jaxgen.learn.products import plain_units
 from jaxgen.learn.ranked import Ranked, first_alike, in_order
-from jaxgen.types import Data, Freedom, Key, Learner, Plan, RowUnits
+from jaxgen.types import Data, Freedom, Key, Learner, Plan, RowFills, RowUnits
 from jaxgen.types.devices import on_cpu
 from jaxgen.types.numbers import require
 
@@ -33,6 +34,17 @@ _MUCH_SMALLER = 2.0**16
 _LISTS = {0.0: (4.0, 28), 0.75: (2.0, 14), 0.875: (1.5, 10)}
 """How many cases are listed for each, (a, b) for a k + b: less where rows train on at least this share of all. With
 independent draws of training cases fewer than one in ten million of these lists have less than k of them.
+"""
+
+_FOLLOWING = 3
+"""Cases that lists of a row of its own have after its k: the first shows that those as far away as the k-th are all
+there.
+"""
+
+_FEW_CASES = 1000
+"""Up to so many times as many cases as shared lists would have, of many inputs, rows in units of their own have lists of
+their own: to look for them takes a product of matrices, to put shared lists in the order of each row differences of
+every input.
 """
 
 _LONGER = 8
@@ -97,11 +109,7 @@ class Neighbours(Learner):
     freedom: ClassVar[Freedom] = Freedom(x_shift=True, y_shift=True)
     """Not the units: all inputs share one distance, and `diagnose` tells an error in the squared unit of y."""
     counts_left_out: ClassVar[bool] = False
-
-    @property
-    def precise(self) -> bool:
-        """Where k is chosen: that costs more than double precision does, and equal distances decide it."""
-        return self.k is None
+    precise: ClassVar[bool] = True
 
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> NeighboursFit:
         """The training cases and the number of neighbours; `key` is not used."""
@@ -145,6 +153,11 @@ class Neighbours(Learner):
         return self.shares_rows
 
     @property
+    def shares_rows_filled(self) -> bool:
+        """As `shares_rows`."""
+        return self.shares_rows
+
+    @property
     def worth_sharing(self) -> tuple[int, float]:
         """Two rows, as long as the k nearest cases that a row trains on are among the few nearest of all, or sorting
         all cases takes no longer than those of each row.
@@ -184,7 +197,7 @@ class Neighbours(Learner):
     ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
         """See `fit_rows`."""
         (n, inputs), unit = x.shape, unit_of(x)
-        ranked = self._ranked(x, unit)
+        ranked = self._ranked(x, unit, w[0] if len(w) == 1 else None)
         fit, enough, predictions = self._from_lists(ranked, y, w)
 
         def with_last(at: Int[Array, " p"]) -> tuple[Float[Array, "p R K"], Bool[Array, "p R"]]:
@@ -244,11 +257,34 @@ class Neighbours(Learner):
         neighbours are nearer than all cases that are not listed. Where k is chosen of all numbers, every row has lists
         of its own.
         """
+        return self._in_units(x, y, w, units, None)
+
+    def fit_rows_filled(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        fills: RowFills,
+        units: RowUnits | None,
+        left_out: int | None,
+    ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
+        """The same of rows that put numbers of their own in the place of missing inputs: lists are made with about the
+        same numbers, and a row is to be trusted if its k-th neighbours are nearer than others can have come.
+        """
+        return self._in_units(x, y, w, plain_units(x, y, w) if units is None else units, fills)
+
+    def _in_units(
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], units: RowUnits, fills: Any
+    ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
+        """See `fit_rows_in_units` and `fit_rows_filled`."""
         if self.k is None:
             known = self._in_units_row_by_row if self._sorts_all(len(x)) else self._chosen_in_units
-            return known(x, y, w, units)
+            return known(x, y, w, units, fills)
+        if x.shape[1] >= MANY_INPUTS and len(x) <= _FEW_CASES * self._listed:
+            return self._in_units_row_by_row(x, y, w, units, fills)
         k, n, rows, number = int(self.k), len(x), len(w), jnp.asarray(self.k, x.dtype)
-        cases, rounding = LargestUnits.of(x, w, units.x_scale), _rounding(x.shape[1], x.dtype)
+        cases, rounding = LargestUnits.of(x, w, units.x_scale, fills), _rounding(x.shape[1], x.dtype)
 
         def edge_of(apart: Float[Array, "*S"], weight: Float[Array, "*S"], axis: int) -> Float[Array, "*E"]:
             """How far away the k-th is."""
@@ -274,8 +310,8 @@ class Neighbours(Learner):
         def from_lists(length: int) -> tuple[Float[Array, "n R K"], Bool[Array, "n R"]]:
             """From lists of so many neighbours: mean targets, and which lists are too short."""
             case, last = cases.lists(length)
-            predictions, edges = in_blocks(means, (cases.x, case), AT_A_TIME // (length * rows))
-            return predictions, ~(edges < last[:, None]) & (jnp.sum(w, axis=1) >= k)[None]
+            predictions, edges = in_blocks(means, (jnp.arange(n), case), AT_A_TIME // (length * rows))
+            return predictions, ~(edges < last) & (jnp.sum(w, axis=1) >= k)[None]
 
         predictions, short = found = from_lists(min(n, self._listed))
         if (longer := _LONGER * self._listed) <= n // 2:
@@ -286,13 +322,13 @@ class Neighbours(Learner):
         return fit, cases.alike_enough, jnp.moveaxis(predictions, 1, 0)
 
     def _chosen_in_units(
-        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], units: RowUnits
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], units: RowUnits, fills: Any
     ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
         """`fit_rows_in_units` where k is chosen of numbers up to one: every row puts the shared lists in the order of
         its own distances.
         """
         n, rows, at_most = len(x), len(w), int(self.at_most or 1)
-        cases = LargestUnits.of(x, w, units.x_scale)
+        cases = LargestUnits.of(x, w, units.x_scale, fills)
         case, last = cases.lists(self._listed + at_most // 2)
         length = case.shape[1]
         wanted = jnp.minimum(jnp.sum(w, axis=1) - 1, at_most)
@@ -301,10 +337,10 @@ class Neighbours(Learner):
             """The lists of some cases for each row, [b, R, M], and which of them are too short."""
             at, own, case, last = block
             apart, weight = cases.apart(at, case, w, rows_last=False)
-            known = jnp.sum(jnp.where(apart < last[:, None, None], weight, 0), axis=2)
+            known = jnp.sum(jnp.where(apart < last[..., None], weight, 0), axis=2)
             far, place = in_order(apart.reshape(-1, length))
             listed = jnp.take_along_axis(jnp.repeat(case, rows, axis=0), place, axis=1)
-            ranked = Ranked.up_to(jnp.repeat(last, rows), far, listed, n)
+            ranked = Ranked.up_to(jnp.broadcast_to(last, apart.shape[:2]).reshape(-1), far, listed, n)
             return jax.tree.map(lambda a: a.reshape(apart.shape), ranked), known - jnp.minimum(own, 1) < wanted[None]
 
         def ordered_of_all(pair: Int[Array, " p"]) -> Ranked:
@@ -313,7 +349,7 @@ class Neighbours(Learner):
             far, case = (a[:, :length] for a in in_order(apart.T))
             return Ranked.up_to(jnp.full(len(pair), jnp.inf), far, case, n)
 
-        lists, short = in_blocks(ordered, (cases.x, w.T, case, last), AT_A_TIME // (length * rows))
+        lists, short = in_blocks(ordered, (jnp.arange(n), w.T, case, last), AT_A_TIME // (length * rows))
         lists = again_where(short, lists, ordered_of_all, AT_A_TIME // n)
 
         def of_row(row: tuple[Ranked, Array, RowUnits]) -> tuple[NeighboursFit, Bool[Array, ""], Float[Array, "n K"]]:
@@ -328,17 +364,20 @@ class Neighbours(Learner):
         return fit, enough & cases.alike_enough, predictions
 
     def _in_units_row_by_row(
-        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], units: RowUnits
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], units: RowUnits, fills: Any
     ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
         """`fit_rows_in_units` with lists of each row; on a CPU row by row, so that they stay in the cache."""
 
-        def of_row(row: tuple[Array, RowUnits]) -> tuple[NeighboursFit, Bool[Array, ""], Float[Array, "n K"]]:
-            weights, unit = row
-            inputs = (x - unit.x_centre[None]) / unit.x_scale[None]
+        def of_row(row: tuple[Array, RowUnits, Any]) -> tuple[NeighboursFit, Bool[Array, ""], Float[Array, "n K"]]:
+            weights, unit, more = row
+            inputs = x if more is None else fills.filled(x, more)
+            inputs = (inputs - unit.x_centre[None]) / unit.x_scale[None]
             targets = (y - unit.y_centre[None]) / unit.y_scale[None]
-            return _of_only_row(self._of_rows(inputs, targets, weights[None]), unit)
+            return _of_only_row(own._of_rows(inputs, targets, weights[None]), unit)
 
-        return lax.map(of_row, (w, units)) if on_cpu() else jax.vmap(of_row)((w, units))
+        own = self if self.k is None else _OfRow(self.k)
+        each = w, units, None if fills is None else fills.more
+        return lax.map(of_row, each) if on_cpu() else jax.vmap(of_row)(each)
 
     def predict(self, params: NeighboursFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean targets of the neighbours, in the units of y."""
@@ -388,6 +427,26 @@ class _Listing(Neighbours):
 
     def __repr__(self) -> str:
         return repr(Neighbours(self.k, self.at_most))
+
+
+@dataclass(frozen=True, repr=False)
+class _OfRow(Neighbours):
+    """The same for a row that shares its lists with no other: they hold cases that it trains on, and one that follows
+    them, more where cases are equally far away.
+    """
+
+    @property
+    def _listed(self) -> int:
+        """See `Neighbours`."""
+        return (self.k or 1) + _FOLLOWING
+
+    def _ranked(self, x: Float[Array, "n D"], unit: Float[Array, ""], w: Float[Array, " n"] | None = None) -> Ranked:
+        """See `Neighbours`; of many inputs by products alone, where these can tell."""
+        if w is None or x.shape[1] < MANY_INPUTS or self._listed >= len(x):
+            return super()._ranked(x, unit, w)
+        *found, sure = nearest_by_products(x, unit, self._listed, w, self.k or 1)
+        known = Ranked(*found)
+        return where_rare(~sure, lambda: super(_OfRow, self)._ranked(x, unit, w), known)
 
 
 def _length(k: int, trained: float) -> int:

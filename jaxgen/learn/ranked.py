@@ -315,12 +315,14 @@ class _Passed(NamedTuple):
     steps: list[Float[Array, " kR"]]
 
 
-def first_alike(far: Float[Array, "n M"]) -> Int[Array, "n M"]:
+def first_alike(far: Float[Array, "n M"], error: Float[Array, " n"] | None = None) -> Int[Array, "n M"]:
     """In lists of distances in their order, [n, M], of each place the first place with the same distance, [n, M]. In
-    double precision distances are the same if `in_order` may have rounded them to neighbouring numbers.
+    double precision distances are the same if `in_order` may have rounded them to neighbouring numbers; and up to an
+    error in those of each case, [n].
     """
     rounding = 4 * far.shape[1] * float(jnp.finfo(far.dtype).eps) if far.dtype == jnp.float64 else 0.0
     place = lax.broadcasted_iota(jnp.int32, far.shape, 1)
-    more = far[:, 1:] > far[:, :-1] * (1 + rounding)
+    wrong = 0 if error is None else error[:, None]
+    more = far[:, 1:] > far[:, :-1] * (1 + rounding) + wrong
     further = jnp.concatenate([jnp.ones_like(far[:, :1], bool), more], axis=1)
     return lax.cummax(jnp.where(further, place, 0), axis=1)

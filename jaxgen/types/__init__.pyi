@@ -1,6 +1,6 @@
 from .data import Data
 from .foreign import as_learner
-from .learner import Freedom, Key, Learner, Minimum, Params, RowUnits
+from .learner import Freedom, Key, Learner, Minimum, Params, RowFills, RowUnits
 from .losses import Loss, Losses
 from .plan import Plan, as_labels, as_weights
 from .predicted import Predicted
@@ -17,6 +17,7 @@ __all__ = [
     "Params",
     "Plan",
     "Predicted",
+    "RowFills",
     "RowUnits",
     "Value",
     "as_labels",

@@ -53,6 +53,22 @@ class RowUnits(NamedTuple):
     y_scale: Float[Array, "R K"]
 
 
+class RowFills(NamedTuple):
+    """What each of R rows puts in the place of missing inputs, beyond numbers that stand there already.
+
+    Attributes:
+      missing: 1 where an input of a case is missing, else 0, [n, D].
+      more: what a row adds there, [R, D].
+    """
+
+    missing: Float[Array, "n D"]
+    more: Float[Array, "R D"]
+
+    def filled(self, x: Float[Array, "n D"], more: Float[Array, " D"]) -> Float[Array, "n D"]:
+        """The inputs [n, D] of the row that adds these numbers, [D]."""
+        return x + self.missing * more[None]
+
+
 class HostRow(NamedTuple):
     """What came of a row that was trained on the host.
 
@@ -129,6 +145,13 @@ class Learner(Value):
     @property
     def shares_rows_in_units(self) -> bool:
         """Whether there is `fit_rows_in_units`, for many rows of one data set at once, each in units of its own."""
+        return False
+
+    @property
+    def shares_rows_filled(self) -> bool:
+        """Whether there is `fit_rows_filled`, for many rows of one data set at once, in each of which other numbers
+        stand for missing inputs.
+        """
         return False
 
     @property
@@ -291,6 +314,29 @@ class Learner(Value):
         Returns:
           As `fit_rows`: parameters [R, ...] in the units of each row, and trusted, [R]; predictions, if there are any,
           [R, n, K], in units of the data.
+        """
+        raise TypeError(f"expected a learner that shares work between rows, got {self}; call fit for every row")
+
+    def fit_rows_filled(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        fills: RowFills,
+        units: RowUnits | None,
+        left_out: int | None,
+    ) -> tuple[Params, Bool[Array, " R"]] | tuple[Params, Bool[Array, " R"], Float[Array, "R n K"]]:
+        """The same as `fit` for R weightings of one data set, each with numbers of its own for missing inputs, where
+        `shares_rows_filled` says that there is such a way.
+
+        Args:
+          keys, y, w, left_out: as for `fit_rows`.
+          x: cases [n, D], with about the same numbers for missing inputs.
+          fills: what each row adds to these.
+          units: as for `fit_rows_in_units`, None for those of the data.
+        Returns:
+          As `fit_rows_in_units`.
         """
         raise TypeError(f"expected a learner that shares work between rows, got {self}; call fit for every row")
 

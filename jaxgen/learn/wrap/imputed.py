@@ -1,14 +1,15 @@
 """Learners for cases some of whose inputs are missing."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
 from jaxgen.learn.wrap.wrapper import Changing, Entered
-from jaxgen.types import Data, Key, Learner, Params, Plan
+from jaxgen.types import Data, Key, Learner, Params, Plan, RowFills
 from jaxgen.types.numbers import require_flag
 
 
@@ -18,8 +19,8 @@ class ImputedFit(NamedTuple):
     """
 
     base: PyTree
-    fill: Float[Array, "*S D"]
-    known: Bool[Array, "*S"]
+    fill: Float[Array, "*R D"]
+    known: Bool[Array, "*R"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,6 +64,39 @@ class Imputed(Changing):
         """Those of the learner inside, and the levels of categories, whose zeros and ones are counted."""
         return tuple(sorted({*self.inside.raw_inputs, *(column for levels in self.categories for column in levels)}))
 
+    @property
+    def shares_rows(self) -> bool:
+        """Whether the learner inside shares rows that each have numbers of their own for missing inputs."""
+        return self.inside.shares_rows_filled
+
+    @property
+    def prepares_rows(self) -> bool:
+        """As the learner inside."""
+        return self.inside.prepares_rows
+
+    @property
+    def counts_left_out(self) -> bool:
+        """As the learner inside."""
+        return self.inside.counts_left_out
+
+    @property
+    def weightings(self) -> int:
+        """As the learner inside."""
+        return self.inside.weightings
+
+    @property
+    def worth_sharing(self) -> tuple[int, float]:
+        """As of the learner inside."""
+        return self.inside.worth_sharing
+
+    def shares_rows_of(self, cases: int, trained: int, inputs: int) -> bool:
+        """As of the learner inside."""
+        return self.inside.shares_rows_of(cases, trained, inputs + len(self.marked))
+
+    def for_rows(self, share: float) -> "Imputed":
+        """With the learner inside as it is for such rows."""
+        return replace(self, base=self.inside.for_rows(share))
+
     def for_data(self, data: Data) -> Learner:
         """The same with the categories of these data [*Q, N, D], and the inputs that they lack somewhere."""
         marked = _missing_apart(data) if self.indicator is True else ()
@@ -82,21 +116,55 @@ class Imputed(Changing):
         """The cases with nothing missing, [n, D + marked]."""
         known = (w > 0)[:, None] & ~jnp.isnan(x)
         counts = jnp.sum(jnp.where(known, w[:, None], 0), axis=0)
-        sums = jnp.sum(jnp.where(known, x * w[:, None], 0), axis=0)
-        fill = sums / jnp.where(counts > 0, counts, 1)
-        for levels in map(np.asarray, self.categories):
-            often = jnp.concatenate([counts[levels[:1]] - jnp.sum(sums[levels]), sums[levels]])
-            fill = fill.at[levels].set((jnp.argmax(often) == 1 + jnp.arange(len(levels))).astype(x.dtype))
-        own = ImputedFit(None, fill, jnp.all(counts > 0))
+        own = self._learned(counts, jnp.sum(jnp.where(known, x * w[:, None], 0), axis=0))
         return Entered(own, key, self.inputs_inside(own, x), y, w)
 
     def inputs_inside(self, params: ImputedFit, x: Float[Array, "m D"]) -> Float[Array, "m E"]:
         """Inputs with nothing missing, and their indicators, [m, D + marked]."""
         missing = jnp.isnan(x)
-        filled = jnp.where(missing, params.fill[None], x)
-        if not self.marked:
-            return filled
-        return jnp.concatenate([filled, missing[:, np.asarray(self.marked)].astype(x.dtype)], axis=1)
+        return jnp.concatenate([jnp.where(missing, params.fill[None], x), self._marks(missing, x.dtype)], axis=1)
+
+    def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int) -> "Imputed":
+        """With the learner inside as it is prepared for cases [n, D], [n, K] of mean weights [n], of which the missing
+        inputs are filled in alike.
+        """
+        return replace(self, base=self.inside.prepared(self.inputs_inside(self._of_all(x), x), y, w, rows))
+
+    def fit_rows(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        left_out: int | None,
+    ) -> tuple[ImputedFit, Bool[Array, " R"]] | tuple[ImputedFit, Bool[Array, " R"], Float[Array, "R n K"]]:
+        """The fits of R weightings of the same cases at once, each with its own numbers for missing inputs, and which
+        of them to trust; with predictions, if the learner inside gives some, [R, n, K].
+        """
+        missing, middle = jnp.isnan(x), self._of_all(x)
+        there, values = (~missing).astype(x.dtype), jnp.where(missing, 0, x)
+        own = jax.vmap(self._learned)(*(jnp.matmul(w, each, precision="highest") for each in (there, values)))
+        more = ((0, 0), (0, len(self.marked)))
+        fills = RowFills(*(jnp.pad(each, more) for each in (1 - there, own.fill - middle.fill[None])))
+        found: Any = self.inside.fit_rows_filled(keys, self.inputs_inside(middle, x), y, w, fills, None, left_out)
+        fits, *rest = found
+        return own._replace(base=fits), *rest
+
+    def _of_all(self, x: Float[Array, "n D"]) -> ImputedFit:
+        """What all cases alike would learn."""
+        there = ~jnp.isnan(x)
+        return self._learned(jnp.sum(there.astype(x.dtype), axis=0), jnp.sum(jnp.where(there, x, 0), axis=0))
+
+    def _learned(self, counts: Float[Array, " D"], sums: Float[Array, " D"]) -> ImputedFit:
+        """What is put in the place of inputs that are known in so many cases, and add up to so much there."""
+        fill = sums / jnp.where(counts > 0, counts, 1)
+        for levels in map(np.asarray, self.categories):
+            often = jnp.concatenate([counts[levels[:1]] - jnp.sum(sums[levels]), sums[levels]])
+            fill = fill.at[levels].set((jnp.argmax(often) == 1 + jnp.arange(len(levels))).astype(fill.dtype))
+        return ImputedFit(None, fill, jnp.all(counts > 0))
+
+    def _marks(self, missing: Bool[Array, "m D"], dtype: Any) -> Float[Array, "m marked"]:
+        return missing[:, np.asarray(self.marked, int)].astype(dtype)
 
     def failure(self, params: Params) -> Int[Array, ""]:
         """That nothing was known of an input, or as of the learner inside, []."""

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, PyTree, Shaped
 
-from jaxgen.learn.batched import in_any_row
+from jaxgen.learn.batched import in_any_row, in_turn
 from jaxgen.learn.scale import binary_unit
 from jaxgen.learn.wrap.wrapper import Changing, Entered
-from jaxgen.types import Data, Freedom, Key, Learner, Plan, RowUnits
+from jaxgen.types import Data, Freedom, Key, Learner, Plan, RowFills, RowUnits
 from jaxgen.types.numbers import require_one_of, shown
 
 _TARGETS = ("by task", "normalised", "unchanged")
@@ -65,6 +65,11 @@ class Normalised(Changing):
     def shares_rows(self) -> bool:
         """Whether the learner inside shares rows that each have units of their own."""
         return self.inside.shares_rows_in_units
+
+    @property
+    def shares_rows_filled(self) -> bool:
+        """As the learner inside."""
+        return self.inside.shares_rows_filled and self.inside.shares_rows_in_units
 
     @property
     def prepares_rows(self) -> bool:
@@ -133,6 +138,28 @@ class Normalised(Changing):
         found: Any = self.inside.fit_rows_in_units(keys, x, y, w, RowUnits(*units[1:]), left_out)
         fits, *rest = found
         return units._replace(base=fits), *rest
+
+    def fit_rows_filled(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        fills: RowFills,
+        units: RowUnits | None,
+        left_out: int | None,
+    ) -> tuple[Standard, Bool[Array, " R"]] | tuple[Standard, Bool[Array, " R"], Float[Array, "R n K"]]:
+        """`fit_rows` of rows that have numbers of their own for missing inputs; each finds its units with them.
+
+        Raises:
+          TypeError: the rows have units already.
+        """
+        if units is not None:
+            raise TypeError(f"expected rows in the units of the data for {self}, got others; normalise once")
+        own = in_turn(lambda more, w: self._units(fills.filled(x, more), y, w))(fills.more, w)
+        found: Any = self.inside.fit_rows_filled(keys, x, y, w, fills, RowUnits(*own[1:]), left_out)
+        fits, *rest = found
+        return own._replace(base=fits), *rest
 
     def enter(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Entered:
         """The cases [n, D], [n, K] in normalised units."""
