@@ -104,6 +104,13 @@ def one_by_one(functions: Sequence[Callable[[], PyTree]]) -> tuple[PyTree, ...]:
     return lax.fori_loop(0, len(functions), lambda place, found: lax.switch(place, branches, found), none)
 
 
+def after(done: Float[Array, "..."], values: Float[Array, "*N"]) -> Float[Array, "*N"]:
+    """The values [*N], which are not there before others [...] are, of which the first is no NaN unless all is lost:
+    what calls LAPACK with them waits for what called it for the others, see `one_by_one`.
+    """
+    return jnp.where(jnp.isnan(done.reshape(-1)[0]), jnp.nan, values)
+
+
 def nothing_of(function: Callable[[], PyTree]) -> PyTree:
     """Zeros in the shapes of what a function without arguments gives, and any random keys."""
 

@@ -41,11 +41,13 @@ _FOLLOWING = 3
 there.
 """
 
-_FEW_CASES = 1000
+_FEW_CASES = 8
 """Up to so many times as many cases as shared lists would have, of many inputs, rows in units of their own have lists of
 their own: to look for them takes a product of matrices, to put shared lists in the order of each row differences of
 every input.
 """
+
+_LISTED_MORE = 2
 
 _LONGER = 8
 """By this factor lists are longer where units of rows differ and more than one list in so many is too short, as where
@@ -162,7 +164,7 @@ class Neighbours(Learner):
         """Two rows, as long as the k nearest cases that a row trains on are among the few nearest of all, or sorting
         all cases takes no longer than those of each row.
         """
-        return 2, 0.5
+        return 2, 0.3
 
     def for_rows(self, share: float) -> "Neighbours":
         """With shorter lists where rows train on most cases."""
@@ -313,9 +315,16 @@ class Neighbours(Learner):
             predictions, edges = in_blocks(means, (jnp.arange(n), case), AT_A_TIME // (length * rows))
             return predictions, ~(edges < last) & (jnp.sum(w, axis=1) >= k)[None]
 
-        predictions, short = found = from_lists(min(n, self._listed))
-        if (longer := _LONGER * self._listed) <= n // 2:
-            many = jnp.mean(short.astype(x.dtype)) * _LONGER > 1
+        predictions, short = found = from_lists(min(n, self._listed * (_LISTED_MORE if x.shape[1] >= MANY_INPUTS else 1)))
+        many = jnp.mean(short.astype(x.dtype)) * _LONGER > 1
+        if x.shape[1] >= MANY_INPUTS:
+
+            def row_by_row() -> tuple[Float[Array, "n R K"], Bool[Array, "n R"]]:
+                _, trusted, predictions = self._in_units_row_by_row(x, y, w, units, fills)
+                return jnp.moveaxis(predictions, 0, 1), jnp.broadcast_to(~trusted[None], short.shape)
+
+            predictions, short = where_rare(many, row_by_row, found)
+        elif (longer := _LONGER * self._listed) <= n // 2:
             predictions, short = where_rare(many, lambda: from_lists(longer), found)
         predictions = again_where(short, predictions, means_of_all, AT_A_TIME // n)
         fit = _without_cases(jnp.full(rows, k, jnp.int32), jnp.full(rows, jnp.nan, x.dtype))

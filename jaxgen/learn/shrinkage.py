@@ -8,7 +8,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.learn.bases import orthonormal
-from jaxgen.learn.batched import in_any_row
+from jaxgen.learn.batched import after, in_any_row
 
 _LOST = 2e-10
 """Eigenvalues of x' x are taken as squares of singular values if a rounding of the largest is less than this share of
@@ -195,7 +195,7 @@ def _of_long(x: Float[Array, "n D"]) -> Decomposition:
 
     def carefully() -> Decomposition:
         basis, triangle, deficient = orthonormal(x)
-        inner, values, right = jnp.linalg.svd(triangle)
+        inner, values, right = jnp.linalg.svd(after(basis, triangle))
         return basis @ inner, values, right, deficient
 
     squares, vectors, finite = _eigenvectors(x.T @ x)
@@ -215,7 +215,7 @@ def _of_wide(x: Float[Array, "n D"], rank: Int[Array, ""]) -> Decomposition:
 
     def carefully() -> Decomposition:
         basis, triangle = jnp.linalg.qr(x.T)  # by reflections: orthonormal also where cases are linearly dependent
-        inner, values, left = jnp.linalg.svd(triangle)
+        inner, values, left = jnp.linalg.svd(after(basis, triangle))
         there = beyond_rounding(values, max(x.shape))
         right = jnp.where(there[:, None], (basis @ inner).T, 0)
         return left.T, jnp.where(there, values, 0), right, jnp.sum(there) < x.shape[1]
