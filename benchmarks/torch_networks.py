@@ -55,6 +55,9 @@ class Network(BaseEstimator):
         self._train(inputs, targets, cost, weights)
         return self
 
+    def _targets(self, y):
+        raise NotImplementedError
+
     def _train(self, inputs, targets, cost, weights):
         adam, n = torch.optim.Adam(self.network_.parameters(), lr=self.rate), len(inputs)
         for _ in range(self.epochs):
@@ -126,7 +129,7 @@ class StoppedEarly(Regression):
             network = nn.Sequential(nn.Linear(x.shape[1], self.hidden), nn.Tanh(), nn.Linear(self.hidden, 1))
             descent = torch.optim.SGD(network.parameters(), lr=self.rate / (len(learning) + 1))
             mine, theirs = (inputs[learning], targets[learning]), (inputs[validating], targets[validating])
-            least, best = np.inf, None
+            least, best = np.inf, network.state_dict()
             for step in range(1, self.steps + 1):
                 descent.zero_grad(set_to_none=True)
                 (0.5 * (network(mine[0]) - mine[1]).square().sum()).backward()

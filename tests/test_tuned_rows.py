@@ -166,7 +166,7 @@ def test_who_shares_rows():
     assert not Tuned((LeastSquares(), learn.Mean())).shares_rows_in_units
     assert Tuned(Logistic(), {"ridge": PENALTIES}).shares_rows_in_units
     assert not Tuned(Logistic(intercept=False), {"ridge": PENALTIES}).shares_rows_in_units
-    assert Tuned((Logistic(), Neighbours(3))).worth_sharing == (2, 0.5)
+    assert Tuned((Logistic(), Neighbours(3))).worth_sharing == (2, 0.45)
     assert Tuned((LeastSquares(), Neighbours(3))).counts_left_out
     assert not Tuned(Logistic(), {"ridge": PENALTIES}).counts_left_out
 

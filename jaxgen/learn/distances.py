@@ -65,7 +65,7 @@ def squared_distances(
 
 
 def sum_over_inputs(term: Callable[[Any], Array], inputs: int, nothing: Array) -> Array:
-    """The sum of a term of every input, from zeros of its shape."""
+    """The sum [...] of a term of every input, from zeros of its shape."""
     if inputs <= _FEW_INPUTS:  # written out, which makes one pass of them
         return functools.reduce(lambda total, d: total + term(d), range(inputs), nothing)
     rest = inputs % _AT_ONCE

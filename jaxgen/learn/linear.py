@@ -176,9 +176,13 @@ class LeastSquares(Learner):
         with jax.default_matmul_precision("highest"):
             ridges = jnp.asarray(values, x.dtype)
             shrinkage = Shrinkage.of(Centred.of(x, y, w, self.intercept))
-            weights, intercept = jax.vmap(shrinkage.coefficients)(ridges)
-            deficient = shrinkage.deficient & (ridges == 0) & (not self.minimum_norm)
-        return LinearFit(jnp.where(deficient[:, None, None], jnp.nan, weights), intercept, deficient)
+            return jax.vmap(lambda ridge: self.fit_of(shrinkage, ridge))(ridges)
+
+    def fit_of(self, shrinkage: Shrinkage, ridge: Float[Array, ""]) -> LinearFit:
+        """The fit for a ridge [] to a training set of which there is a decomposition."""
+        weights, intercept = shrinkage.coefficients(ridge)
+        deficient = shrinkage.deficient & (ridge == 0) & (not self.minimum_norm)
+        return LinearFit(jnp.where(deficient, jnp.nan, weights), intercept, deficient)
 
     def fit_rows(
         self,

@@ -144,7 +144,7 @@ class Logistic(Learner):
 
     prepares_rows: ClassVar[bool] = True
     counts_left_out: ClassVar[bool] = False
-    worth_sharing: ClassVar[tuple[int, float]] = (2, 0.5)
+    worth_sharing: ClassVar[tuple[int, float]] = (2, 0.45)
 
     @property
     def rounds(self) -> int:

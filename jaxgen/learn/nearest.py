@@ -88,9 +88,10 @@ def nearest_cases(
 def nearest_by_products(
     x: Float[Array, "n D"], unit: Float[Array, ""], length: int, w: Float[Array, " n"], k: int
 ) -> tuple[Int[Array, "n M"], Int[Array, "n M"], Bool[Array, ""]]:
-    """Of each case the nearest with weight, of many inputs by products alone: which they are, the nearest first, the
-    first place of those that are as far away, and whether what products can tell is enough: their errors, up to which
-    distances count as equal, are nothing beside the distance of the k-th, nor is any other as near as the last.
+    """Of each case the nearest with weight, of many inputs by products alone: which they are, [n, M], the nearest
+    first, and the first place of those that are as far away, [n, M]; and whether what products can tell is enough:
+    their errors, up to which distances count as equal, are nothing beside the distance of the k-th, and no other is as
+    near.
     """
     centred, squares, errors = _for_products(x, unit, x.dtype)
 

@@ -42,12 +42,13 @@ there.
 """
 
 _FEW_CASES = 8
-"""Up to so many times as many cases as shared lists would have, of many inputs, rows in units of their own have lists of
-their own: to look for them takes a product of matrices, to put shared lists in the order of each row differences of
+"""Up to so many times as many cases as shared lists would have, of many inputs, rows in units of their own have lists
+of their own: to look for them takes a product of matrices, to put shared lists in the order of each row differences of
 every input.
 """
 
 _LISTED_MORE = 2
+"""By this factor lists of many inputs are longer where units of rows differ: distances are then much alike."""
 
 _LONGER = 8
 """By this factor lists are longer where units of rows differ and more than one list in so many is too short, as where
@@ -271,8 +272,8 @@ class Neighbours(Learner):
         units: RowUnits | None,
         left_out: int | None,
     ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
-        """The same of rows that put numbers of their own in the place of missing inputs: lists are made with about the
-        same numbers, and a row is to be trusted if its k-th neighbours are nearer than others can have come.
+        """The same of weights [R, n] in rows that put numbers of their own in the place of missing inputs [n, D]: lists
+        are made with about the same numbers, and hold if k-th neighbours are nearer than others can have come.
         """
         return self._in_units(x, y, w, plain_units(x, y, w) if units is None else units, fills)
 
@@ -315,7 +316,8 @@ class Neighbours(Learner):
             predictions, edges = in_blocks(means, (jnp.arange(n), case), AT_A_TIME // (length * rows))
             return predictions, ~(edges < last) & (jnp.sum(w, axis=1) >= k)[None]
 
-        predictions, short = found = from_lists(min(n, self._listed * (_LISTED_MORE if x.shape[1] >= MANY_INPUTS else 1)))
+        listed = self._listed * (_LISTED_MORE if x.shape[1] >= MANY_INPUTS else 1)
+        predictions, short = found = from_lists(min(n, listed))
         many = jnp.mean(short.astype(x.dtype)) * _LONGER > 1
         if x.shape[1] >= MANY_INPUTS:
 

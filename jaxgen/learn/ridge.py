@@ -69,7 +69,7 @@ class Ridge(Learner):
     intercept: bool = True
 
     shares_rows: ClassVar[bool] = True
-    worth_sharing: ClassVar[tuple[int, float]] = (2, 0.5)
+    worth_sharing: ClassVar[tuple[int, float]] = (2, 0.45)
     precise: ClassVar[bool] = True
 
     def shares_rows_of(self, cases: int, trained: int, inputs: int) -> bool:

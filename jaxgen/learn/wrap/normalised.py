@@ -149,7 +149,7 @@ class Normalised(Changing):
         units: RowUnits | None,
         left_out: int | None,
     ) -> tuple[Standard, Bool[Array, " R"]] | tuple[Standard, Bool[Array, " R"], Float[Array, "R n K"]]:
-        """`fit_rows` of rows that have numbers of their own for missing inputs; each finds its units with them.
+        """`fit_rows` of rows [R, n] that have numbers of their own for missing inputs; each finds its units with them.
 
         Raises:
           TypeError: the rows have units already.

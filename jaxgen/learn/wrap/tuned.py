@@ -246,14 +246,12 @@ class Tuned(Wrapper):
         order_key, folds_key, fit_key = several(key, 3)
         used = (w > 0)[:, None]
         x, y = jnp.where(used, x, 0), jnp.where(used, y, 0)
-        ways = ways_of(self.candidates, lambda _, way: way.runs(fit_key, x, y, w))
         if isinstance(self.by, str):
-            judged = self._in_closed_form(x, y, w)
-        else:
-            judged = self._by_folds(ways, random_order(order_key, w), folds_key, x, y, w)
+            return self._in_closed_form(x, y, w)
+        ways = ways_of(self.candidates, lambda _, way: way.runs(fit_key, x, y, w))
+        judged = self._by_folds(ways, random_order(order_key, w), folds_key, x, y, w)
         choice = self._chosen(judged)
-        if not isinstance(self.by, str):
-            w = jnp.where(choice >= 0, w, 0)  # always so, but the last trainings wait for others, see `one_by_one`
+        w = jnp.where(choice >= 0, w, 0)  # always so, but the last trainings wait for others, see `one_by_one`
         fits = one_by_one([partial(way.fit, _place(way, choice), fit_key, x, y, w) for way in ways])
         return TunedFit(fits, choice, judged.criteria * judged.unit)
 
@@ -443,16 +441,17 @@ class Tuned(Wrapper):
         variance = jnp.sum(sizes * jnp.square(away), axis=0) / jnp.sum(sizes) / (self._folds - 1)
         return _Judged(criteria, jnp.sqrt(variance), unit ** (about(self.validation).degree or 0))
 
-    def _in_closed_form(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> _Judged:
-        """The criterion of every ridge; the standard errors are not known."""
+    def _in_closed_form(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> TunedFit:
+        """The ridge with the least criterion, whose standard errors are not known: one decomposition serves all."""
         with jax.default_matmul_precision("highest"):
             first: Any = self.candidates[0]
             shrinkage = Shrinkage.of(Centred.of(x, y, w, first.intercept))
             ridges = jnp.asarray([each.ridge for each in self.candidates], x.dtype)
             criteria = shrinkage.errors(str(self.by), ridges)
             failed = shrinkage.deficient & (ridges == 0) & (not first.minimum_norm)
-        criteria = jnp.where(jnp.isfinite(criteria) & ~failed, criteria, jnp.inf)
-        return _Judged(criteria, jnp.full_like(criteria, jnp.nan), jnp.ones((), x.dtype))
+            criteria = jnp.where(jnp.isfinite(criteria) & ~failed, criteria, jnp.inf)
+            choice = self._chosen(_Judged(criteria, jnp.full_like(criteria, jnp.nan), jnp.ones((), x.dtype)))
+            return TunedFit((first.fit_of(shrinkage, ridges[choice]),), choice, criteria)
 
     def _chosen(self, judged: _Judged) -> Int[Array, ""]:
         """The number of the learner to take."""
