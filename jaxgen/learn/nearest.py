@@ -161,7 +161,11 @@ class LargestUnits(NamedTuple):
 
     @classmethod
     def of(
-        cls, x: Float[Array, "n D"], w: Float[Array, "R n"], scales: Float[Array, "R D"], fills: RowFills | None
+        cls,
+        x: Float[Array, "n D"],
+        w: Float[Array, "R n"],
+        scales: Float[Array, "R D"],
+        fills: RowFills | None = None,
     ) -> "LargestUnits":
         """Of cases [n, D] and rows with weights [R, n] that divide inputs by scales [R, D]."""
         alike = _alike(x, w)

@@ -22,8 +22,8 @@ _FEW = 20
 distances.
 """
 
-_MOST_LISTED = 256
-"""Up to so many neighbours, rows share lists, of up to a thousand cases for each: a gigabyte for 100,000 cases."""
+_MOST_LISTED = 256 * 100_000
+"""Up to so many neighbours of all cases together, rows share lists, of up to four times as many: a gigabyte."""
 
 _MOST_SORTED = 1 << 26
 """Up to so many distances are sorted where lists for a number up to one end among equal distances: half a gigabyte."""
@@ -31,10 +31,13 @@ _MOST_SORTED = 1 << 26
 _MUCH_SMALLER = 2.0**16
 """Where all cases of a row are smaller than another by this factor, their distances need a unit of their own."""
 
-_LISTS = {0.0: (4.0, 28), 0.75: (2.0, 14), 0.875: (1.5, 10)}
+_LISTS = {0.1: (20.0, 160), 0.2: (10.0, 80), 0.45: (4.0, 28), 0.75: (2.0, 14), 0.875: (1.5, 10)}
 """How many cases are listed for each, (a, b) for a k + b: less where rows train on at least this share of all. With
 independent draws of training cases fewer than one in ten million of these lists have less than k of them.
 """
+
+_ABOUT_HALF = 0.45
+"""The share that lists are made for where it is not known."""
 
 _FOLLOWING = 3
 """Cases that lists of a row of its own have after its k: the first shows that those as far away as the k-th are all
@@ -111,6 +114,9 @@ class Neighbours(Learner):
     predicts: ClassVar[str] = "means"
     freedom: ClassVar[Freedom] = Freedom(x_shift=True, y_shift=True)
     """Not the units: all inputs share one distance, and `diagnose` tells an error in the squared unit of y."""
+    shares_rows: ClassVar[bool] = True
+    shares_rows_in_units: ClassVar[bool] = True
+    shares_rows_filled: ClassVar[bool] = True
     counts_left_out: ClassVar[bool] = False
     precise: ClassVar[bool] = True
 
@@ -144,38 +150,27 @@ class Neighbours(Learner):
         return Ranked(case, first_alike(far))
 
     @property
-    def shares_rows(self) -> bool:
-        """The nearest cases of each case are looked for once for all rows, unless they are so many that lists of them
-        would take much memory; where k is chosen of all numbers, all cases are sorted once by their distance from each.
-        """
-        return self.k is None or self.k <= _MOST_LISTED
-
-    @property
-    def shares_rows_in_units(self) -> bool:
-        """As `shares_rows`."""
-        return self.shares_rows
-
-    @property
-    def shares_rows_filled(self) -> bool:
-        """As `shares_rows`."""
-        return self.shares_rows
-
-    @property
     def worth_sharing(self) -> tuple[int, float]:
         """Two rows, as long as the k nearest cases that a row trains on are among the few nearest of all, or sorting
         all cases takes no longer than those of each row.
         """
-        return 2, 0.3
+        return 2, min(_LISTS)
+
+    def shares_rows_of(self, cases: int, trained: int, inputs: int) -> bool:
+        """The nearest cases of each case are looked for once for all rows, unless lists of a given number of them would
+        take much memory; where k is chosen of all numbers, all cases are sorted once by their distance from each.
+        """
+        return self.k is None or int(self.k) * cases <= _MOST_LISTED
 
     def for_rows(self, share: float) -> "Neighbours":
         """With shorter lists where rows train on most cases."""
-        enough = max(level for level in _LISTS if level <= share)
+        enough = max((level for level in _LISTS if level <= share), default=min(_LISTS))
         return self if self.k is None and self.at_most is None else _Listing(self.k, self.at_most, enough)
 
     @property
     def _listed(self) -> int:
         """How many cases are listed for each."""
-        return _length(self.k or self.at_most or 1, 0.0)
+        return _length(self.k or self.at_most or 1, _ABOUT_HALF)
 
     def fit_rows(
         self,
@@ -429,7 +424,7 @@ class Neighbours(Learner):
 class _Listing(Neighbours):
     """The same where rows train on at least this share of the cases; the higher it is, the shorter lists are."""
 
-    trained: float = 0.0
+    trained: float = _ABOUT_HALF
 
     @property
     def _listed(self) -> int:
