@@ -44,9 +44,7 @@ LEARNERS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("shape", "plan"), [((80, 4), "folds"), ((90, 30), "half"), ((40, 100), "bootstrap")], ids=str
-)
+@pytest.mark.parametrize(("shape", "plan"), [((80, 4), "folds"), ((90, 30), "half"), ((40, 100), "bootstrap")], ids=str)
 @pytest.mark.parametrize("name", LEARNERS)
 def test_rows_together_are_those_by_themselves(name, plan, shape, monkeypatch):
     data = with_gaps(*shape, whole=shape[1] == 4)

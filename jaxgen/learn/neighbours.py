@@ -163,7 +163,7 @@ class Neighbours(Learner):
         return self.k is None or int(self.k) * cases <= _MOST_LISTED
 
     def for_rows(self, share: float) -> "Neighbours":
-        """With shorter lists where rows train on most cases."""
+        """With lists as long as rows need that train on at least this share of the cases."""
         enough = max((level for level in _LISTS if level <= share), default=min(_LISTS))
         return self if self.k is None and self.at_most is None else _Listing(self.k, self.at_most, enough)
 
