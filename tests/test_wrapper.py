@@ -462,7 +462,7 @@ def test_rows_that_differ_by_the_cases_they_leave_out_are_solved_in_a_round(inte
 
 @pytest.mark.parametrize(
     "inside",
-    [LeastSquares(intercept=False), Ridge(intercept=False), Logistic(intercept=False), Mean(), Neighbours(257)],
+    [LeastSquares(intercept=False), Ridge(intercept=False), Logistic(intercept=False), Mean()],
 )
 def test_rows_whose_fits_depend_on_units_are_not_shared(inside):
     assert not Normalised(inside).shares_rows
