@@ -101,7 +101,7 @@ def test_what_single_precision_would_lose_is_refused(data, learner, given, messa
 ONLY_INSIDE = learn.EarlyStopped(learn.Normalised(learn.Descent(learn.MLP((3,)), steps=4)), folds=2)
 
 
-@pytest.mark.parametrize("learner", [ONLY_INSIDE, learn.Neighbours(3), learn.Descent(steps=2)], ids=repr)
+@pytest.mark.parametrize("learner", [ONLY_INSIDE, learn.Descent(steps=2)], ids=repr)
 @pytest.mark.parametrize("unit", [1e-30, 1e25])
 def test_targets_whose_losses_would_vanish_are_refused(learner, unit):
     """Squares of 1e-30 are 0 in single precision, and so are those that a learner compares; those of 1e-10 are not."""
