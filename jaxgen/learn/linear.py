@@ -10,7 +10,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.bases import back_substitute, inverse_root_if_easy, orthonormal
-from jaxgen.learn.batched import in_any_row, where_rare
+from jaxgen.learn.batched import after, in_any_row, where_rare
 from jaxgen.learn.eliminate import UNROLL, Solve, downdated, eliminated
 from jaxgen.learn.gradients import gradients_solver
 from jaxgen.learn.grams import gram, weighted_grams
@@ -262,7 +262,7 @@ class LeastSquares(Learner):
         size = jnp.sqrt(jnp.mean(jnp.square(apart), axis=0))
         size = jnp.where(size > 0, size, 1)
         independent, fits, trusted = self._independent(x / size[None], y, w, left_out)
-        basis, inverse = independent.basis.T, jnp.square(size[None] / units.x_scale)
+        basis, inverse = independent.basis.T, jax.vmap(after)(fits.weights, jnp.square(size[None] / units.x_scale))
         absent = jnp.diag(1 - independent.there)
         solve = eliminated(jnp.moveaxis(weighted_grams(basis, inverse) + absent[None], 0, -1))
         wanted = jnp.moveaxis(fits.weights, 0, -1)

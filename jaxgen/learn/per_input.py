@@ -166,10 +166,43 @@ class _Problem(NamedTuple):
     def _rest(self, place: Float[Array, " D"], values: Float[Array, "n K"]) -> Float[Array, "n K"]:
         """What is left of values [n, K] after a regression on the inputs: (1 + x ridges^-1 x')^-1 values."""
         inside = (self.x * jnp.exp(-place)[None]) @ self.x.T
-        factor = jnp.linalg.cholesky(inside + jnp.eye(len(self.x), dtype=self.x.dtype))
-        return cho_solve((factor, True), values)
+        return _solved(inside + jnp.eye(len(self.x), dtype=self.x.dtype), values)
 
     def _solver(self, place: Float[Array, " D"]) -> Float[Array, "D n"]:
         """What makes weights of targets: (x' x + ridges)^-1 x'."""
-        factor = jnp.linalg.cholesky(self.x.T @ self.x + jnp.diag(jnp.exp(place)))
-        return cho_solve((factor, True), self.x.T)
+        return _solved(self.x.T @ self.x + jnp.diag(jnp.exp(place)), self.x.T)
+
+
+@jax.custom_vjp
+def _solved(matrix: Float[Array, "m m"], b: Float[Array, "m K"]) -> Float[Array, "m K"]:
+    """Solution [m, K] of a symmetric positive definite system.
+
+    Its derivative is written out: the one that JAX makes of Cholesky's factor and of substitutions calls LAPACK several
+    times at once, and these calls can wait for each other for ever, see `one_by_one`.
+    """
+    return _factored(matrix, b)[0]
+
+
+Factored = tuple[Float[Array, "m K"], Float[Array, "m m"]]
+
+
+def _factored(matrix: Float[Array, "m m"], b: Float[Array, "m K"]) -> Factored:
+    """The solution, and Cholesky's factor."""
+    factor = jnp.linalg.cholesky(matrix)
+    return cho_solve((factor, True), b), factor
+
+
+def _forward(matrix: Float[Array, "m m"], b: Float[Array, "m K"]) -> tuple[Float[Array, "m K"], Factored]:
+    """The solution, and what its derivative needs."""
+    solution, factor = _factored(matrix, b)
+    return solution, (solution, factor)
+
+
+def _backward(known: Factored, slope: Float[Array, "m K"]) -> tuple[Float[Array, "m m"], Float[Array, "m K"]]:
+    """Slopes by the matrix and by b, of the slope [m, K] by the solution."""
+    solution, factor = known
+    by_b = cho_solve((factor, True), slope)
+    return -by_b @ solution.T, by_b
+
+
+_solved.defvjp(_forward, _backward)

@@ -19,8 +19,8 @@ class ImputedFit(NamedTuple):
     """
 
     base: PyTree
-    fill: Float[Array, "*R D"]
-    known: Bool[Array, "*R"]
+    fill: Float[Array, "*S D"]
+    known: Bool[Array, "*S"]
 
 
 @dataclass(frozen=True, repr=False)
