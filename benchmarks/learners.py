@@ -45,7 +45,7 @@ SMALL = 2000
 
 @dataclass(frozen=True)
 class Line:
-    """Names of a learner and its data, the data, our learner, and that of scikit-learn or None."""
+    """Names of a learner and its data, the data, our learner, and that of others."""
 
     learner: str
     data: str

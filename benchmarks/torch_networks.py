@@ -1,5 +1,8 @@
 """Networks of PyTorch as estimators of scikit-learn: loops as its tutorials have them, peers of `learners.py`."""
 
+from abc import ABC, abstractmethod
+from typing import Any
+
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -17,7 +20,7 @@ class Noise(nn.Module):
         return x + self.size * torch.randn_like(x) if self.training else x
 
 
-class Network(BaseEstimator):
+class Network(BaseEstimator, ABC):
     """A network with a layer of tanh units, trained by adam on minibatches of cases in random order.
 
     Inputs and numeric targets are standardised by the training cases. The penalties are added to the sum of the
@@ -55,8 +58,9 @@ class Network(BaseEstimator):
         self._train(inputs, targets, cost, weights)
         return self
 
-    def _targets(self, y):
-        raise NotImplementedError
+    @abstractmethod
+    def _targets(self, y) -> tuple[Any, Any, Any]:
+        """Targets as they are trained on, the outputs that these take, and the objective."""
 
     def _train(self, inputs, targets, cost, weights):
         adam, n = torch.optim.Adam(self.network_.parameters(), lr=self.rate), len(inputs)

@@ -273,7 +273,12 @@ class Neighbours(Learner):
         return self._in_units(x, y, w, plain_units(x, y, w) if units is None else units, fills)
 
     def _in_units(
-        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], units: RowUnits, fills: Any
+        self,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        units: RowUnits,
+        fills: RowFills | None,
     ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
         """See `fit_rows_in_units` and `fit_rows_filled`."""
         if self.k is None:
@@ -328,7 +333,12 @@ class Neighbours(Learner):
         return fit, cases.alike_enough, jnp.moveaxis(predictions, 1, 0)
 
     def _chosen_in_units(
-        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], units: RowUnits, fills: Any
+        self,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        units: RowUnits,
+        fills: RowFills | None,
     ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
         """`fit_rows_in_units` where k is chosen of numbers up to one: every row puts the shared lists in the order of
         its own distances.
@@ -370,13 +380,18 @@ class Neighbours(Learner):
         return fit, enough & cases.alike_enough, predictions
 
     def _in_units_row_by_row(
-        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, "R n"], units: RowUnits, fills: Any
+        self,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        units: RowUnits,
+        fills: RowFills | None,
     ) -> tuple[NeighboursFit, Bool[Array, " R"], Float[Array, "R n K"]]:
         """`fit_rows_in_units` with lists of each row; on a CPU row by row, so that they stay in the cache."""
 
         def of_row(row: tuple[Array, RowUnits, Any]) -> tuple[NeighboursFit, Bool[Array, ""], Float[Array, "n K"]]:
             weights, unit, more = row
-            inputs = x if more is None else fills.filled(x, more)
+            inputs = x if fills is None else fills.filled(x, more)
             inputs = (inputs - unit.x_centre[None]) / unit.x_scale[None]
             targets = (y - unit.y_centre[None]) / unit.y_scale[None]
             return _of_only_row(own._of_rows(inputs, targets, weights[None]), unit)

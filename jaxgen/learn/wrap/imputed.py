@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
-from jaxgen.learn.wrap.wrapper import Changing, Entered
+from jaxgen.learn.wrap.wrapper import Entered, Sharing
 from jaxgen.types import Data, Key, Learner, Params, Plan, RowFills
 from jaxgen.types.numbers import require_flag
 
@@ -24,7 +24,7 @@ class ImputedFit(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Imputed(Changing):
+class Imputed(Sharing):
     """A learner whose missing inputs, NaN, are filled in: a number by its weighted mean over the training cases in
     which it is known, a category by its most frequent level, the first of equals (Little & Rubin 2019, "Statistical
     analysis with missing data", chapter 4).
@@ -69,33 +69,9 @@ class Imputed(Changing):
         """Whether the learner inside shares rows that each have numbers of their own for missing inputs."""
         return self.inside.shares_rows_filled
 
-    @property
-    def prepares_rows(self) -> bool:
-        """As the learner inside."""
-        return self.inside.prepares_rows
-
-    @property
-    def counts_left_out(self) -> bool:
-        """As the learner inside."""
-        return self.inside.counts_left_out
-
-    @property
-    def weightings(self) -> int:
-        """As the learner inside."""
-        return self.inside.weightings
-
-    @property
-    def worth_sharing(self) -> tuple[int, float]:
-        """As of the learner inside."""
-        return self.inside.worth_sharing
-
     def shares_rows_of(self, cases: int, trained: int, inputs: int) -> bool:
-        """As of the learner inside."""
+        """As of the learner inside, which has indicators among its inputs."""
         return self.inside.shares_rows_of(cases, trained, inputs + len(self.marked))
-
-    def for_rows(self, share: float) -> "Imputed":
-        """With the learner inside as it is for such rows."""
-        return replace(self, base=self.inside.for_rows(share))
 
     def for_data(self, data: Data) -> Learner:
         """The same with the categories of these data [*Q, N, D], and the inputs that they lack somewhere."""

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, PyTree, Shaped
 
 from jaxgen.learn.batched import in_any_row, in_turn
 from jaxgen.learn.scale import binary_unit
-from jaxgen.learn.wrap.wrapper import Changing, Entered
+from jaxgen.learn.wrap.wrapper import Entered, Sharing
 from jaxgen.types import Data, Freedom, Key, Learner, Plan, RowFills, RowUnits
 from jaxgen.types.numbers import require_one_of, shown
 
@@ -29,7 +29,7 @@ class Standard(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Normalised(Changing):
+class Normalised(Sharing):
     """A learner whose inputs and targets are centred and scaled, by the training cases only; its predictions are in
     the target's units.
 
@@ -71,39 +71,11 @@ class Normalised(Changing):
         """As the learner inside."""
         return self.inside.shares_rows_filled and self.inside.shares_rows_in_units
 
-    @property
-    def prepares_rows(self) -> bool:
-        """As the learner inside."""
-        return self.inside.prepares_rows
-
-    @property
-    def counts_left_out(self) -> bool:
-        """As the learner inside."""
-        return self.inside.counts_left_out
-
-    @property
-    def weightings(self) -> int:
-        """As the learner inside."""
-        return self.inside.weightings
-
-    @property
-    def worth_sharing(self) -> tuple[int, float]:
-        """As of the learner inside."""
-        return self.inside.worth_sharing
-
-    def shares_rows_of(self, cases: int, trained: int, inputs: int) -> bool:
-        """As of the learner inside."""
-        return self.inside.shares_rows_of(cases, trained, inputs)
-
     def for_data(self, data: Data) -> Learner:
         """The same with targets that stay unchanged if the data are a classification and `targets` goes by the task."""
         inside = self.inside.for_data(data)
         unchanged = self.targets == "by task" and data.task == "classification" and not inside.classifies
         return replace(self, base=inside, targets="unchanged" if unchanged else self.targets)
-
-    def for_rows(self, share: float) -> "Normalised":
-        """With the learner inside as it is for such rows."""
-        return replace(self, base=self.inside.for_rows(share))
 
     def fit(self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> Standard:
         """The learner inside, trained on the cases [n, D], [n, K] in normalised units."""

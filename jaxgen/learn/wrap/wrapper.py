@@ -247,3 +247,38 @@ class Changing(Wrapper):
             lambda free: self.outside(params, rebuild(free)),
             lambda free, x, y: cost(free, self.inputs_inside(params, x), self.targets_inside(params, y)),
         )
+
+
+@dataclass(frozen=True, repr=False)
+class Sharing(Changing):
+    """A wrapper whose rows can share what those of the learner inside share; it says with `shares_rows` whether they
+    do, and trains them with `fit_rows`.
+    """
+
+    @property
+    def prepares_rows(self) -> bool:
+        """As the learner inside."""
+        return self.inside.prepares_rows
+
+    @property
+    def counts_left_out(self) -> bool:
+        """As the learner inside."""
+        return self.inside.counts_left_out
+
+    @property
+    def weightings(self) -> int:
+        """As the learner inside."""
+        return self.inside.weightings
+
+    @property
+    def worth_sharing(self) -> tuple[int, float]:
+        """As of the learner inside."""
+        return self.inside.worth_sharing
+
+    def shares_rows_of(self, cases: int, trained: int, inputs: int) -> bool:
+        """As of the learner inside."""
+        return self.inside.shares_rows_of(cases, trained, inputs)
+
+    def for_rows(self, share: float) -> Learner:
+        """With the learner inside as it is for such rows."""
+        return replace(self, base=self.inside.for_rows(share))
