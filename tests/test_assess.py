@@ -17,6 +17,7 @@ from threadpoolctl import ThreadpoolController
 
 from jaxgen import Data, assess, learn, loss, resample
 from jaxgen.engine import budget, program, progress, workers
+from jaxgen.engine.needs import _traced, facts
 from jaxgen.learn import logistic
 from jaxgen.types import Learner, as_learner
 from jaxgen.types.identity import named
@@ -341,7 +342,7 @@ def test_what_rows_of_copies_read_in_a_loop_takes_room_in_the_cache():
         chosen = ENGINE.way(Looping(), loss.squared, data, plan)
         job = ENGINE.job_of(Looping(), loss.squared, data, chosen, tuple(jax.devices()[:1]), False)
         size = np.dtype(job.dtype).itemsize // 4
-        assert size * least <= program.facts(job).loop_bytes <= size * most
+        assert size * least <= facts(job).loop_bytes <= size * most
 
 
 def test_the_engine_does_not_change_what_it_is_given():
@@ -476,7 +477,7 @@ def test_rows_that_share_much_work_are_trained_many_at_a_time(monkeypatch):
     plan = resample.k_fold(KEY, 1200, folds=5, repeats=30)
     chosen = ENGINE.way(known, loss.squared, data, plan)
     job = ENGINE.job_of(known, loss.squared, data, chosen, tuple(jax.devices()[:1]), False)
-    needs = program.facts(job)
+    needs = facts(job)
     monkeypatch.setattr(budget, "_LOOP_CACHE_BYTES", 32 * needs.loop_bytes)
     assert needs.shared > 10 * needs.operations, "products of all cases with each other, and those of a row with few"
     many, losses = budget.Budget.of(job).most_rows, assess(KEY, known, data, plan)
@@ -486,7 +487,7 @@ def test_rows_that_share_much_work_are_trained_many_at_a_time(monkeypatch):
     # Means of three targets of up to 4, which rounding changes by 4e-7 in another order, times twice an error of 6.
     np.testing.assert_allclose(losses.values, again.values, rtol=0, atol=1e-5)
     one = ENGINE.job_of(known, loss.squared, data[0], chosen, tuple(jax.devices()[:1]), False)
-    assert program.facts(one).shared < needs.shared / 10
+    assert facts(one).shared < needs.shared / 10
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="other devices have no cache to keep to")
@@ -499,7 +500,7 @@ def test_rows_with_little_work_are_trained_many_at_a_time():
         learner = as_learner(learn.Descent(learn.MLP((20,)), steps=steps))
         chosen = ENGINE.way(learner, loss.squared, data, plan)
         job = ENGINE.job_of(learner, loss.squared, data, chosen, tuple(jax.devices()[:1]), False)
-        chunks.append((program.facts(job).loop_bytes, budget.Budget.of(job).most_rows))
+        chunks.append((facts(job).loop_bytes, budget.Budget.of(job).most_rows))
     (little, many), (much, few) = chunks
     assert little == much == 20 * 1000 * 4
     assert few == budget._LOOP_CACHE_BYTES // much < many <= budget._LOOP_MOST_BYTES // little
@@ -573,7 +574,7 @@ def test_rows_in_turn_count_for_as_much_as_rows_side_by_side(monkeypatch):
     def traced(least):
         monkeypatch.setattr(logistic, "_ALONE", least)
         with jax.enable_x64(job.wide), jax.default_device(job.here):
-            return program._traced(job)
+            return _traced(job)
 
     in_turn, beside = traced(0), traced(1 << 30)
     assert in_turn.operations == pytest.approx(beside.operations, rel=0.1)

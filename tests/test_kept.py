@@ -12,7 +12,7 @@ import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
 from jaxgen import assess, learn, resample, simulate
-from jaxgen.engine import kept, program
+from jaxgen.engine import kept, needs, program
 
 KEY = jax.random.key(0)
 DATA = simulate.linear_ar(jax.random.key(1), 1, 20, 3).data
@@ -43,15 +43,15 @@ def losses(learner=MEAN):
     return assess(KEY, learner, DATA, PLAN).values
 
 
-def calls(monkeypatch, name):
-    """What a function of the module of programs is called with from here on."""
-    made, function = [], getattr(program, name)
+def calls(monkeypatch, module, name):
+    """What a function of a module is called with from here on."""
+    made, function = [], getattr(module, name)
 
     def noted(*args):
         made.append(args)
         return function(*args)
 
-    monkeypatch.setattr(program, name, noted)
+    monkeypatch.setattr(module, name, noted)
     return made
 
 
@@ -75,7 +75,7 @@ class Own(learn.Learner):
 )
 def test_a_program_is_traced_and_compiled_once_for_all_processes(learner, folder, monkeypatch):
     """On as many devices as there are; the numbers are the same to the last bit."""
-    traced, compiled = calls(monkeypatch, "_traced"), calls(monkeypatch, "_compile")
+    traced, compiled = calls(monkeypatch, needs, "_traced"), calls(monkeypatch, program, "_compile")
     first = losses(learner)
     assert len(list(folder.glob("*.program"))) == len(compiled) > 0
     times = len(traced), len(compiled)
@@ -91,7 +91,7 @@ def test_a_program_in_pieces_gives_the_same_and_is_kept(folder, monkeypatch):
     for file in folder.glob("*.program"):
         file.unlink()
     monkeypatch.setattr(program, "_LITTLE", 0.0)
-    compiled, pieces = calls(monkeypatch, "_compile"), 1 if len(jax.devices()) > 1 or not ON_CPU else 3
+    compiled, pieces = calls(monkeypatch, program, "_compile"), 1 if len(jax.devices()) > 1 or not ON_CPU else 3
     divided = losses(network)
     assert len(compiled) == pieces
     np.testing.assert_allclose(divided, whole, rtol=0, atol=1e-4 * whole.max())
@@ -113,7 +113,11 @@ def test_programs_are_dropped_before_they_take_all_memory_maps(folder, monkeypat
 
 
 def test_a_program_of_code_that_may_change_is_known_by_what_it_is_traced_to(folder, monkeypatch):
-    first, traced, compiled = losses(Own()), calls(monkeypatch, "_traced"), calls(monkeypatch, "_compile")
+    first, traced, compiled = (
+        losses(Own()),
+        calls(monkeypatch, needs, "_traced"),
+        calls(monkeypatch, program, "_compile"),
+    )
     np.testing.assert_array_equal(losses(Own()), first)
     assert (len(traced), len(compiled)) == (1, 0)
     monkeypatch.setattr(Own, "shift", 2.0)
@@ -143,7 +147,7 @@ def test_a_program_that_calls_lapack_runs_in_another_process(tmp_path):
 
 def test_a_program_that_calls_lapack_is_lowered_in_every_process(folder, monkeypatch):
     """Lowering is what makes JAX load LAPACK."""
-    compiled, contents, file_of = calls(monkeypatch, "_compile"), [], kept.file_of
+    compiled, contents, file_of = calls(monkeypatch, program, "_compile"), [], kept.file_of
     monkeypatch.setattr(kept, "file_of", lambda content, *rest: contents.append(content) or file_of(content, *rest))
     learner = learn.Ridge()
     np.testing.assert_array_equal(losses(learner), losses(learner))
@@ -153,7 +157,7 @@ def test_a_program_that_calls_lapack_is_lowered_in_every_process(folder, monkeyp
 
 def test_programs_of_other_code_of_the_package_are_not_read(folder, monkeypatch):
     losses()
-    compiled = calls(monkeypatch, "_compile")
+    compiled = calls(monkeypatch, program, "_compile")
     losses()
     assert not compiled
     monkeypatch.setattr(kept, "_versions", lambda: ("an edited package",))
@@ -163,7 +167,7 @@ def test_programs_of_other_code_of_the_package_are_not_read(folder, monkeypatch)
 
 @pytest.mark.parametrize("content", [b"", b"{", b"3", b'{"row_bytes": 1}', b'{"info": {"a": [[2], "no type"]}}'])
 def test_damaged_facts_are_found_again(content, folder, monkeypatch):
-    want, traced = losses(), calls(monkeypatch, "_traced")
+    want, traced = losses(), calls(monkeypatch, needs, "_traced")
     (file,) = folder.glob("*.facts")
     file.write_bytes(content)
     np.testing.assert_array_equal(losses(), want)
@@ -182,7 +186,7 @@ def test_other_programs_and_other_settings_are_other_files(folder):
 
 
 def test_a_damaged_program_is_compiled_again(folder, monkeypatch):
-    want, compiled = losses(), calls(monkeypatch, "_compile")
+    want, compiled = losses(), calls(monkeypatch, program, "_compile")
     (file,) = folder.glob("*.program")
     whole = file.stat().st_size
     file.write_bytes(file.read_bytes()[: whole // 2])

@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 
 from jaxgen import Data, assess, learn, resample
 from jaxgen.engine import program
-from jaxgen.learn import linear
+from jaxgen.learn import seminormal
 from jaxgen.types import as_learner
 
 NETWORKS = [
@@ -343,7 +343,7 @@ def test_many_inputs_and_many_left_out(plan, way, dtype, monkeypatch):
     cases left out are taken from those of all, those of 76 that train are not.
     """
     other = {"downdated": "_eliminated", "_eliminated": "downdated"}[way]
-    monkeypatch.setattr(linear, other, None)
+    monkeypatch.setattr(seminormal, other, None)
     program.forget()
     y = MANY[:, :1] + np.random.default_rng(2).normal(size=(170, 1))
     data = Data(MANY, y, tuple(f"x{i}" for i in range(70)))

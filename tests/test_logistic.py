@@ -15,7 +15,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from jaxgen import Data, assess, datasets, resample
-from jaxgen.learn import Normalised, logistic, newton
+from jaxgen.learn import Normalised, logistic, softmax
 from jaxgen.learn.bases import nearly_orthonormal_if_easy, orthonormal_if_easy
 from jaxgen.learn.logistic import Logistic
 from jaxgen.loss import cross_entropy, squared
@@ -521,7 +521,7 @@ def test_rows_on_one_basis_are_rows_on_their_own(outputs, d, ridge, dtype):
 def test_rows_of_many_classes_come_one_after_the_other(learner, much, monkeypatch):
     """9 classes of 8 inputs, 72 unknowns: a loop over the rows gives what rows side by side give."""
     monkeypatch.setattr(logistic, "_MUCH", much)
-    monkeypatch.setattr(newton, "_FEWEST_ROUNDS", 4)
+    monkeypatch.setattr(softmax, "_FEWEST_ROUNDS", 4)
     random = np.random.default_rng(2)
     x = random.normal(size=(150, 8))
     y = np.eye(9)[(2 * x @ random.normal(size=(8, 9)) + random.gumbel(size=(150, 9))).argmax(1)]

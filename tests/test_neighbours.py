@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from jaxgen import Data, assess, learn, resample
-from jaxgen.learn import neighbours
+from jaxgen.learn import counting, neighbours
 from jaxgen.learn.nearest import nearest_cases
 from jaxgen.learn.ranked import Ranked, in_order
 
@@ -101,7 +101,7 @@ def test_the_last_neighbour_is_found_if_its_distance_comes_with_another_rounding
     far = jnp.asarray([[1.0], [2.0], [3.0], [3.0], [4.0]], jnp.float32)
     again = jnp.asarray(np.nextafter(np.asarray(far), np.float32(towards)))
     edge, k = jnp.asarray([3.0], jnp.float32), jnp.float32(3)
-    counted = neighbours._counted(again, jnp.ones((5, 1), jnp.float32), edge, k, rounding=6 * 2.0**-23)
+    counted = counting.counts_of_nearest(again, jnp.ones((5, 1), jnp.float32), edge, k, rounding=6 * 2.0**-23)
     np.testing.assert_array_equal(counted[:, 0], [1, 1, 0.5, 0.5, 0])
 
 

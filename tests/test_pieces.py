@@ -13,6 +13,7 @@ from jax.extend.core import jaxpr_as_fun
 from jaxgen import Data, assess, learn, loss, resample, simulate
 from jaxgen.engine import budget, kept, program, run
 from jaxgen.engine.pieces import Chain, divided, without_unread
+from jaxgen.engine.traced import operations_of
 
 CONSTANT = np.arange(3.0, dtype=np.float32)
 
@@ -78,7 +79,7 @@ def test_pieces_give_what_the_whole_gives(function):
     """
     x, y = jnp.asarray([[0.1, 0.2, 0.3], [1.0, 2.0, 3.0]]), jnp.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     traced, shape = jax.make_jaxpr(function, return_shape=True)(x, y)
-    pieces, results = divided(traced, lambda equation: program._operations_of(equation, None), 10.0)
+    pieces, results = divided(traced, lambda equation: operations_of(equation, None), 10.0)
     assert sum(piece.apart for piece in pieces) == APART[function]
     for piece in pieces:
         names = {equation.primitive.name for equation in piece.program.eqns}
@@ -142,7 +143,7 @@ def test_what_follows_from_the_same_arguments_is_made_once(function):
     """Whatever it is asked for afterwards: what is dear of it, with what that needs, and nothing else."""
     x, y = jnp.asarray([[0.1, 0.2, 0.3], [1.0, 2.0, 3.0]]), jnp.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     traced, shape = jax.make_jaxpr(function, return_shape=True)(x, y)
-    pieces, results = divided(traced, lambda equation: 20.0 * program._operations_of(equation, None), 10.0, (0,))
+    pieces, results = divided(traced, lambda equation: 20.0 * operations_of(equation, None), 10.0, (0,))
     once = [piece for piece in pieces if piece.once]
     assert once == pieces[: len(once)]
     dear = {"while", "dot_general", "sort", "eigh"}

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from jaxgen import Data, assess, learn, loss, predict, resample
 from jaxgen.engine import run as engine
-from jaxgen.engine.program import facts
+from jaxgen.engine.needs import facts
 from jaxgen.learn import LeastSquares, Logistic, Neighbours, Normalised, Tuned
 from jaxgen.learn.batched import one_by_one
 from jaxgen.learn.wrap import ways

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from jaxgen.engine.job import Job
-from jaxgen.engine.program import facts, settings
+from jaxgen.engine.needs import facts, settings
 from jaxgen.engine.workers import one_at_a_time
 from jaxgen.types import Learner
 from jaxgen.types.memory import free_bytes

@@ -15,7 +15,7 @@ import numpy as np
 from jaxgen import store
 from jaxgen.engine.door import chosen_devices
 from jaxgen.engine.job import Job
-from jaxgen.engine.program import facts
+from jaxgen.engine.needs import facts
 from jaxgen.engine.run import Run, Way, bytes_kept, job_of
 from jaxgen.engine.workers import refuse_fork
 from jaxgen.store.parts import Arrays, Part

@@ -1,4 +1,4 @@
-"""A job traced to learn its needs, and compiled once for a shape."""
+"""A job compiled once for a shape."""
 
 import gc
 import math
@@ -6,32 +6,25 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.extend.core import jaxpr_as_fun
 from jax.sharding import AxisType, PartitionSpec
 
 from jaxgen.engine import kept
-from jaxgen.engine.job import Job, fitted_alone
-from jaxgen.engine.pieces import Chain, divided, operations_of_once, without_unread
-from jaxgen.types.identity import text_of_known
-from jaxgen.types.learner import RARE
-
-_LAPACK = {
-    *("cholesky", "cholesky_update", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product", "lu"),
-    *("ormqr", "qr", "schur", "svd", "triangular_solve", "tridiagonal", "tridiagonal_solve", "ffi_call"),
-    *("pure_callback", "io_callback", "debug_callback"),
-}
-"""Primitives that on a CPU call LAPACK, or other foreign code, for a batch: a guess before anything is lowered, which
-sets the size of chunks. What decides is the lowered program, see `_calls_foreign_code`.
-"""
+from jaxgen.engine.job import Job
+from jaxgen.engine.needs import SAME, collecting_later, facts, file_of_job, forget_facts, settings
+from jaxgen.engine.ordered import in_order
+from jaxgen.engine.pieces import Chain, divided, without_unread
+from jaxgen.engine.traced import Rows, operations_in, operations_of
 
 _HARMLESS = re.compile(r"(mhlo|chlo|stablehlo)\..*|Sharding|SPMD\w+|annotate_device_placement|LayoutConstraint|TopK")
 """Custom calls of lowered programs that stand for XLA's own operations."""
@@ -41,44 +34,17 @@ _PREDICT_BYTES = 1 << 20
 time.
 """
 
-_FEW_ROUNDS = 32
-"""Loops of a known number of rounds up to this do not count as loops."""
-
-_TRANSCENDENTAL = frozenset({"tanh", "logistic", "exp", "log", "log1p", "expm1", "erf", "sin", "cos", "pow"})
-_COSTLY = 8
-"""These functions cost as much as so many additions."""
-
-_FACTORISATIONS = {
-    **dict.fromkeys(("eigh", "svd"), 20),
-    **dict.fromkeys(("cholesky", "geqrf", "householder_product", "lu", "qr", "triangular_solve"), 1),
-}
-"""Operations of decompositions and solutions for each number in a matrix and each of its columns, roughly."""
-
-_SORTINGS = {"sort", "top_k"}
-"""Primitives that cost some operations for each number and each doubling of how many there are."""
-
-_SAME = (0, 1, 2, 3)
-"""Arguments of a program that are the same for all chunks of one data set: the key, the inputs, the targets, and the
-mean weights of all rows.
-"""
-
 _LITTLE = 1e8
 """Operations of a whole run from which on loops are long: they are compiled apart from what is around them."""
 
 _NOT_MUCH = 4e9
 """Operations of a whole run for which XLA's older way to write out fused operations loses less time than it saves."""
 
-_ROWS = (61, 67, 71, 73, 79, 83)
-"""Rows of a chunk that is traced to see what it takes."""
-
 _PASSES, _TRITON = "xla_disable_hlo_passes", "xla_gpu_enable_triton_gemm"
 """The option by which XLA leaves out some of its passes; what users say of it themselves stays."""
 
 _LEAST_EFFORT, _MOST_EFFORT = 7, 14
 """Powers of ten: runs of fewer or more operations than these are compiled alike."""
-
-_HOST_OPERATIONS = 4e10
-"""What a training on the host is taken for, which nobody can trace: a hundred of them are a part of a run."""
 
 _MAPS, _MOST_MAPS = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
 """Memory maps of this process, a line each, and how many Linux allows; there are none elsewhere."""
@@ -87,36 +53,6 @@ _SHARE_OF_MAPS = 0.5
 """Of the memory maps allowed, from which on programs are dropped. A program takes hundreds, a large one thousands, and
 where there are no more, LLVM ends the process.
 """
-
-_NO_PART_OF_A_PROGRAM = re.compile(r"cache|log|dump|profil|traceback|explain|leak|distributed|coordinat|heartbeat")
-"""Settings of JAX whose names match do not change what is compiled."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What tracing a job tells about it.
-
-    Attributes:
-      row_bytes: size of the widest intermediate array of a row while it is fitted.
-      loop_bytes: the same inside loops of many rounds, whose arrays are used again and again; where rows have cases of
-        their own, no less than the widest array that these loops are given.
-      predict_bytes: the same while it predicts all cases.
-      alone: it seems to call LAPACK, and then must not run beside another; see `Program`.
-      decomposed: the most columns, or rows if these are fewer, of a matrix that it decomposes; 0 for none.
-      operations: arithmetic of one training and its predictions, roughly; see `Learner.rounds`.
-      shared: arithmetic of a chunk of rows that are trained together which is the same for any number of them, roughly,
-        but for what is done once for all chunks.
-      info: shape and type of what the learner's `diagnose` says of a row.
-    """
-
-    row_bytes: int
-    loop_bytes: int
-    predict_bytes: int
-    alone: bool
-    decomposed: int
-    operations: float
-    shared: float
-    info: Mapping[str, jax.ShapeDtypeStruct]
 
 
 @dataclass(frozen=True)
@@ -141,221 +77,6 @@ class Program:
     def for_data(self, *same: Any) -> Callable[..., Any]:
         """`call` for chunks with the same key, x, y and typical, which it takes again, when that is done."""
         return partial(self.call, known=jax.block_until_ready(self.call.begun(*same)))
-
-
-def settings() -> tuple[tuple[str, str], ...]:
-    """JAX's settings that a program depends on, as they are here and now: precision of products, and the like."""
-    values: Any = jax.config.values
-    return tuple((name, repr(getattr(jax.config, name, values[name]))) for name in _settings_of_programs(len(values)))
-
-
-@lru_cache(maxsize=8)
-def _settings_of_programs(known: int) -> tuple[str, ...]:
-    """Names of JAX's settings that a program depends on; there are more of them once more of JAX is imported."""
-    return tuple(name for name in sorted(jax.config.values) if not _NO_PART_OF_A_PROGRAM.search(name))
-
-
-def facts(job: Job) -> Facts:
-    """Traces a few rows of one data set, if this was not done before with the same settings; nothing is compiled.
-    Nothing is traced of rows that are trained on the host.
-
-    Raises:
-      ValueError: a function of the learner or the loss cannot be traced, or gives something of another shape.
-    """
-    if job.learner.on_host:
-        cases = 8 * (job.cases + job.new) * (job.inputs + job.outputs)
-        return Facts(cases, cases, cases, alone=False, decomposed=0, operations=_HOST_OPERATIONS, shared=0.0, info={})
-    with jax.enable_x64(job.wide), jax.default_device(job.here):  # as it is compiled, so that JAX remembers the trace
-        return _facts(job, settings())
-
-
-@lru_cache(maxsize=64)
-def _facts(job: Job, current: Any) -> Facts:
-    file = _file(job, current, kind="facts")
-    with suppress(TypeError, KeyError, ValueError, AttributeError):  # no note, or one that jaxgen did not write
-        note = kept.read_note(file)
-        info = {name: jax.ShapeDtypeStruct(shape, dtype) for name, (shape, dtype) in note.pop("info").items()}
-        return Facts(**note, info=info)
-    with _collecting_later():
-        traced = _traced(job)
-    info = {name: (value.shape, value.dtype.name) for name, value in traced.info.items()}
-    kept.write_note(file, vars(traced) | {"info": info})
-    return traced
-
-
-def _file(job: Job, *others: Any, kind: str) -> Path | None:
-    """Where something is kept that depends on a job and on others; None if the job holds code that is not the
-    package's.
-    """
-    texts = {field.name: repr(getattr(job, field.name)) for field in fields(job) if field.name != "devices"}
-    texts |= {"learner": text_of_known(job.learner), "loss": text_of_known(job.loss)}
-    return None if None in texts.values() else kept.file_of(f"{texts} {others!r}", job.devices, kind)
-
-
-def _traced(job: Job) -> Facts:
-    others = {job.cases + job.new, job.cases, job.inputs, job.inputs + 1, job.outputs, job.learner.rounds}
-    several = job.learner.weightings if job.together else 1
-    rows = next(r for r in _ROWS if not {r, several * r} & others) if job.together else 1  # no other axis is as long
-    of_rows = _Rows(rows, several)
-    key = jax.random.key(0)
-    x, y = (jax.ShapeDtypeStruct((job.cases, width), job.dtype) for width in (job.inputs, job.outputs))
-    if job.together:
-        typical = jax.ShapeDtypeStruct((job.cases,), job.dtype)
-        train = jax.ShapeDtypeStruct((rows, job.cases), np.uint8)
-        r, q = jax.ShapeDtypeStruct((rows,), np.int32), jax.ShapeDtypeStruct((), np.int32)
-        fit, (params, _, known) = jax.make_jaxpr(job.fitted, return_shape=True)(key, x, y, typical, train, q, r)
-        one = jax.tree.map(lambda p: jax.ShapeDtypeStruct(p.shape[1:], p.dtype), params)
-    else:
-        w = jax.ShapeDtypeStruct((job.cases,), job.dtype)
-        fit, one = jax.make_jaxpr(partial(fitted_alone, job), return_shape=True)(key, x, y, w)
-        known = None
-    asked = jax.ShapeDtypeStruct((job.cases + job.new, job.inputs), job.dtype)
-    predict = jax.make_jaxpr(job.tested)(one, asked, y) if known is None else jax.make_jaxpr(job.judged)(y, y)
-    fail = jax.make_jaxpr(job.failed)(one)
-    tell, info = jax.make_jaxpr(job.told, return_shape=True)(one)
-    programs = (fit, predict, fail, tell)
-    lapack = [each for program in programs for each in _equations(program) if each.primitive.name in _LAPACK]
-    matrices = [each.invars[0].aval.shape[-2:] for each in lapack if each.primitive.name in _FACTORISATIONS]
-    widest = max(_widest(_equations(fit), of_rows), job.cases * np.dtype(job.dtype).itemsize)
-    rounds = job.learner.rounds
-    shared = once = 0.0
-    if job.together:
-        shared = _operations(fit, rounds, of_rows, shared=True)
-        if job.in_pieces and job.one_data_set:
-            once = operations_of_once(
-                fit, lambda equation: _operations_of(equation, rounds, of_rows, shared=True), _SAME
-            )
-    operations = (_operations(fit, rounds, of_rows) - shared) / rows + _operations(predict, rounds)
-    in_loops = max(_widest(_equations_of_loops(fit), of_rows), _widest_read(_loops(fit)) if job.used is not None else 0)
-    return Facts(
-        widest,
-        in_loops,
-        _widest(_equations(predict), _Rows(1)),
-        bool(lapack),
-        max(map(min, matrices), default=0),
-        operations,
-        max(0.0, shared - once),
-        info,
-    )
-
-
-class _Rows(NamedTuple):
-    """Rows of a traced program, and how many weightings of the cases a learner makes of each."""
-
-    rows: int
-    weightings: int = 1
-
-    def run_along(self, length: int) -> bool:
-        """Whether an axis goes through them, or through several weightings of each."""
-        return length > 0 and length % self.rows == 0 and self.weightings % (length // self.rows) == 0
-
-
-def _widest(equations: Iterator[Any], rows: _Rows) -> int:
-    """Bytes of a row in the largest array that some equations of a program of some rows make."""
-    sizes = (
-        math.prod(v.aval.shape) * v.aval.dtype.itemsize
-        for equation in equations
-        for v in equation.outvars
-        if rows.rows == 1 or any(map(rows.run_along, v.aval.shape))
-    )
-    return max(1, max(sizes, default=1) // rows.rows)
-
-
-def _widest_read(loops: Iterator[Any]) -> int:
-    """Bytes of the widest array that some loops of a program of one row are given."""
-    return max((math.prod(v.aval.shape) * v.aval.dtype.itemsize for loop in loops for v in loop.invars), default=0)
-
-
-def _operations(program: Any, rounds: int | None, rows: _Rows | None = None, shared: bool = False) -> float:
-    """Additions and multiplications of a traced program, roughly, without what is `RARE`.
-
-    Args:
-      program: traced.
-      rounds: what all its loops, one within the other, make together; None takes loops of a known number of rounds as
-        they are, and 100 for the others.
-      rows: those that it is for; a loop of so many rounds goes through them, see `in_turn`.
-      shared: only those of arrays none of whose axes goes through the rows, outside of such a loop.
-    """
-    equations = getattr(program, "jaxpr", program).eqns
-    return math.fsum(_operations_of(equation, rounds, rows, shared) for equation in equations)
-
-
-def _operations_of(equation: Any, rounds: int | None, rows: _Rows | None = None, shared: bool = False) -> float:
-    """The same of a single equation."""
-    name, inner = equation.primitive.name, list(_programs_in(equation))
-    if equation.params.get("name") == RARE:
-        return 0.0
-    if inner:
-        times, within = 1.0, rounds
-        if name == "scan" and rows is not None and rows.run_along(equation.params["length"]):
-            times = 0.0 if shared else equation.params["length"]
-        elif name in ("while", "scan"):
-            length = equation.params.get("length", 100)
-            times, within = (rounds, 1) if rounds is not None else (length, None)
-        return times * math.fsum(_operations(each, within, rows, shared) for each in inner)
-    if shared and rows is not None and any(rows.run_along(n) for v in equation.outvars for n in v.aval.shape):
-        return 0.0
-    size = float(max((math.prod(v.aval.shape) for v in equation.outvars), default=1))
-    if name == "dot_general":
-        (contracted, _), _ = equation.params["dimension_numbers"]
-        size *= 2 * math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
-    if name in _FACTORISATIONS:
-        size *= _FACTORISATIONS[name] * max(equation.invars[0].aval.shape[-2:])
-    if name in _SORTINGS:
-        given = equation.invars[0].aval
-        size = len(equation.invars) * math.prod(given.shape) * 2 * math.log2(max(2, *given.shape))
-    return size * (_COSTLY if name in _TRANSCENDENTAL else 1)
-
-
-def _loops(program: Any) -> Iterator[Any]:
-    """All loops of a traced program, but for those of few rounds and what is `RARE`."""
-    for equation in _equations(program, rare=False):
-        if equation.primitive.name == "while" or (
-            equation.primitive.name == "scan" and equation.params["length"] > _FEW_ROUNDS
-        ):
-            yield equation
-
-
-def _equations_of_loops(program: Any) -> Iterator[Any]:
-    """The equations inside these loops."""
-    for loop in _loops(program):
-        yield from _inner(loop, rare=False)
-
-
-def _equations(program: Any, rare: bool = True) -> Iterator[Any]:
-    """All equations of a traced program, those of inner programs too, with or without what is `RARE`."""
-    for equation in getattr(program, "jaxpr", program).eqns:
-        if rare or equation.params.get("name") != RARE:
-            yield equation
-            yield from _inner(equation, rare)
-
-
-def _inner(equation: Any, rare: bool = True) -> Iterator[Any]:
-    """All equations of the programs that an equation holds."""
-    for program in _programs_in(equation):
-        yield from _equations(program, rare)
-
-
-def _programs_in(equation: Any) -> Iterator[Any]:
-    """The programs that an equation holds: the body of a loop, a branch, a function."""
-    for value in equation.params.values():
-        for inner in value if isinstance(value, tuple | list) else (value,):
-            if hasattr(getattr(inner, "jaxpr", inner), "eqns"):
-                yield inner
-
-
-@contextmanager
-def _collecting_later() -> Iterator[None]:
-    """Python's garbage collector rests meanwhile, unless it does so anyway: tracing makes objects by the hundred
-    thousand, and to look for garbage among all of them took .3 of the 1.1 s that networks stopped early are traced for.
-    """
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def compiled(job: Job, sets: int, rows: int, key_type: Any, trainings: int, workers: int) -> Program:
@@ -396,7 +117,7 @@ def _compiled(
     job = replace(job, predicted=max(1, _PREDICT_BYTES * len(job.devices) // (needs.predict_bytes * sets)))
     in_tree = jax.tree.structure(((0,) * 7, {}))
     out_tree = jax.tree.structure((0, 0 if job.predictions else None, 0, 0, dict.fromkeys(needs.info, 0)))
-    file = None if job.spread else _file(job, sets, rows, key_type, effort, chunks, busy, current, kind="program")
+    file = None if job.spread else file_of_job(job, sets, rows, key_type, effort, chunks, busy, current, kind="program")
     if (known := kept.read_program(file, in_tree, out_tree, job.devices)) is not None:
         return Program(*known)
 
@@ -431,9 +152,11 @@ def _compiled(
         jax.ShapeDtypeStruct((sets,), np.int32),
         jax.ShapeDtypeStruct((sets, rows), np.int32),
     )
-    with jax.default_device(job.here), _collecting_later():
+    with jax.default_device(job.here), collecting_later():
         traced = jax.jit(run).trace(jax.ShapeDtypeStruct((), key_type), x, y, typical, *numbers)
-        parts, results = _parts(job, traced, rows, effort, busy, _SAME if chunks and job.one_data_set else ())
+        if needs.alone and first.platform == "cpu":
+            traced = _in_order(traced)
+        parts, results = _parts(job, traced, rows, effort, busy, SAME if chunks and job.one_data_set else ())
     text = chr(0).join(f"{part.lowered.as_text()} {part.options}" for part in parts)
     alone = first.platform == "cpu" and (needs.alone or _calls_foreign_code(text))
     # What it was traced to says all. A program that calls LAPACK is known by that only: lowering it is what makes JAX
@@ -449,6 +172,16 @@ def _compiled(
         program = Chain(tuple(programs), reads, writes, results, out_tree, sum(part.once for part in parts))
     kept.write_program(file, program, alone, time.perf_counter() - begun)
     return Program(program, alone)
+
+
+def _in_order(traced: Any) -> Any:
+    """A traced program whose calls of LAPACK come one after the other."""
+    program = in_order(traced.jaxpr)
+    if program is traced.jaxpr:
+        return traced
+    shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in program.jaxpr.invars]
+    tree = jax.tree.structure(traced.out_info)
+    return jax.jit(lambda *given: jax.tree.unflatten(tree, jaxpr_as_fun(program)(*given))).trace(*shapes)
 
 
 class _Part(NamedTuple):
@@ -472,12 +205,12 @@ def _parts(
     if not job.in_pieces or traced.jaxpr.jaxpr.effects:
         return [_Part(traced.lower(), _options(job, math.inf, busy))], ()
     program, rounds = without_unread(traced.jaxpr), job.learner.rounds
-    of_rows = _Rows(rows, job.learner.weightings if job.together else 1)
+    of_rows = Rows(rows, job.learner.weightings if job.together else 1)
 
     def operations(equation: Any) -> float:
-        return _operations_of(equation, rounds, of_rows)
+        return operations_of(equation, rounds, of_rows)
 
-    times = 10.0**effort / max(_operations(program, rounds, of_rows), 1)
+    times = 10.0**effort / max(operations_in(program, rounds, of_rows), 1)
     pieces, results = divided(program, operations, _LITTLE / times, same)
     if len(pieces) == 1:
         return [_Part(traced.lower(), _options(job, 10.0**effort, busy))], ()
@@ -563,5 +296,5 @@ def _make_room() -> None:
 
 def forget() -> None:
     """Drops all traced and compiled programs."""
-    _facts.cache_clear()
+    forget_facts()
     _compiled.cache_clear()

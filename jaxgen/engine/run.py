@@ -15,7 +15,8 @@ from jax.experimental import multihost_utils
 
 from jaxgen.engine.budget import Budget, workers_of
 from jaxgen.engine.job import Job
-from jaxgen.engine.program import compiled, facts
+from jaxgen.engine.needs import facts
+from jaxgen.engine.program import compiled
 from jaxgen.engine.units import suited
 from jaxgen.engine.workers import alone, run_all
 from jaxgen.loss import about

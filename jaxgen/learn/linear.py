@@ -1,6 +1,5 @@
-"""Linear learners: weighted least squares with an optional ridge, and the mean as a baseline."""
+"""Weighted least squares with an optional ridge."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -11,25 +10,14 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.bases import back_substitute, inverse_root_if_easy, orthonormal
 from jaxgen.learn.batched import after, in_any_row, where_rare
-from jaxgen.learn.eliminate import UNROLL, Solve, downdated, eliminated
+from jaxgen.learn.eliminate import eliminated
 from jaxgen.learn.gradients import gradients_solver
-from jaxgen.learn.grams import gram, weighted_grams
-from jaxgen.learn.products import Products, of_left_out, plain_units
-from jaxgen.learn.scale import binary_unit
+from jaxgen.learn.grams import weighted_grams
+from jaxgen.learn.products import Products, plain_units
+from jaxgen.learn.seminormal import LARGE, MUCH, Refined, is_exact, leaves_out_few, of_one, of_rows, with_basis
 from jaxgen.learn.shrinkage import FEW, Centred, Shrinkage, Span, beyond_rounding
-from jaxgen.types import Data, Freedom, Key, Learner, Minimum, Plan, RowUnits
+from jaxgen.types import Data, Key, Learner, Minimum, Plan, RowUnits
 from jaxgen.types.numbers import require_flag, require_number
-
-_COLUMNS = 16
-"""From so many columns on, one training set is solved by products of matrices."""
-
-_LARGE = 1 << 19
-"""Beyond so many numbers LAPACK makes the basis of a training set that products do not solve. Without it, rows that
-need no basis run on all cores.
-"""
-
-_MUCH = 1 << 17
-"""From so many numbers on, a basis is made by products of large matrices."""
 
 _GRADIENTS, _FACTOR = 80, 3
 """Conjugate gradients are taken for n cases and D inputs where 80 n < m D + 3 D^2, m the cases whose products make the
@@ -73,13 +61,6 @@ class _Independent(NamedTuple):
         """Fits in these coordinates, as those with weights [R, D, K] for the inputs."""
         moved = jnp.einsum("d,rdk->rk", self.centre, weights)
         return fits._replace(weights=weights, intercept=fits.intercept - moved)
-
-
-class _Refined(NamedTuple):
-    """Solutions of R rows in the coordinates of the basis, and the last corrections of them; [p, K, R] each."""
-
-    solution: Float[Array, "p K R"]
-    correction: Float[Array, "p K R"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -200,7 +181,7 @@ class LeastSquares(Learner):
                 span = Span.of(x, jnp.ones_like(x[:, 0]), self.intercept)
                 fits, trusted = self.fit_rows(keys, span.cases, y, w, left_out)
                 return span.restored(fits), trusted
-            if self._penalised and x.size >= _MUCH and not _leaves_out_few(left_out, x.shape[1]):
+            if self._penalised and x.size >= MUCH and not leaves_out_few(left_out, x.shape[1]):
                 return self._ridge_of_much(x, y, w, left_out)
             design, scale = self._design(x)
             return self._of_design(design, scale, self._penalty(scale), y, w, left_out)
@@ -218,7 +199,7 @@ class LeastSquares(Learner):
         and which to trust.
         """
         columns = jnp.concatenate([design, penalty])
-        coefficients, trusted = _with_basis(columns, lambda basis: _solved(basis, y, w, left_out))
+        coefficients, trusted = with_basis(columns, lambda basis: of_rows(basis, y, w, left_out))
         coefficients = jnp.moveaxis(coefficients / scale[:, None, None], -1, 0)
         return self._split(coefficients, jnp.zeros(len(w), bool)), trusted
 
@@ -380,7 +361,7 @@ class LeastSquares(Learner):
         scale, ridge = units.x_scale, jnp.asarray(self.ridge, products.x.dtype) / jnp.square(shrunk)
         eps = float(jnp.finfo(ridge.dtype).eps)
         (n, d), rows = products.x.shape, len(scale)
-        few = left_out if _leaves_out_few(left_out, d // _PAYS) else None
+        few = left_out if leaves_out_few(left_out, d // _PAYS) else None
         if _GRADIENTS * n < (n if left_out is None else left_out) * d + _FACTOR * d * d:
             solve, most = gradients_solver(products, scale, ridge, few), _MOST
         else:
@@ -390,24 +371,24 @@ class LeastSquares(Learner):
             by_elimination = eliminated(jnp.moveaxis(matrices, 0, -1))
             solve, most = (lambda b, _: by_elimination(b)), 2
 
-        def exact(state: _Refined) -> Bool[Array, " R"]:
+        def exact(state: Refined) -> Bool[Array, " R"]:
             size, moved = (jnp.sum(jnp.square(v), axis=(0, 1)) for v in (state.solution, state.correction))
             return moved <= eps * size
 
-        def unfinished(state: tuple[Int[Array, ""], _Refined]) -> Bool[Array, ""]:
+        def unfinished(state: tuple[Int[Array, ""], Refined]) -> Bool[Array, ""]:
             return in_any_row((state[0] < 2) | ((state[0] < most) & ~jnp.all(exact(state[1]))))
 
-        def refine(state: tuple[Int[Array, ""], _Refined]) -> tuple[Int[Array, ""], _Refined]:
+        def refine(state: tuple[Int[Array, ""], Refined]) -> tuple[Int[Array, ""], Refined]:
             number, found = state
             weights = jnp.moveaxis(found.solution, -1, 0)
             left = products.residual(weights * units.y_scale[:, None] / scale[:, :, None])
             slope = products.projected(left / units.y_scale[:, None]) / scale[:, :, None] - ridge[:, :, None] * weights
             tolerance = jnp.where(number == 0, eps**_FIRST, eps**_SECOND)
             correction = solve(jnp.moveaxis(slope, 0, -1), tolerance)
-            return number + 1, _Refined(found.solution + correction, correction)
+            return number + 1, Refined(found.solution + correction, correction)
 
         nothing = jnp.zeros((d, products.y.shape[1], rows), ridge.dtype)
-        _, found = lax.while_loop(unfinished, refine, (jnp.int32(0), _Refined(nothing, nothing)))
+        _, found = lax.while_loop(unfinished, refine, (jnp.int32(0), Refined(nothing, nothing)))
         return jnp.moveaxis(found.solution, -1, 0), exact(found)
 
     def _of_wide(
@@ -444,14 +425,14 @@ class LeastSquares(Learner):
             slope = slope - cases.x_mean[:, :, None] * jnp.sum(values, axis=1)[:, None]
             return slope / scale[:, :, None]
 
-        def refine(_, state: _Refined) -> _Refined:
+        def refine(_, state: Refined) -> Refined:
             outside = weights_of(state.solution) * units.y_scale[:, None] / scale[:, :, None]
             left = root[:, :, None] * cases.residual(outside) / units.y_scale[:, None]
             correction = solve(jnp.moveaxis(left, 0, -1) - self.ridge * state.solution)
-            return _Refined(state.solution + correction, correction)
+            return Refined(state.solution + correction, correction)
 
         nothing = jnp.zeros((len(unit), cases.y.shape[1], len(scale)), root.dtype)
-        found = lax.fori_loop(0, 2, refine, _Refined(nothing, nothing))
+        found = lax.fori_loop(0, 2, refine, Refined(nothing, nothing))
         size, moved = (jnp.sum(jnp.square(v), axis=(0, 1)) for v in (found.solution, found.correction))
         return weights_of(found.solution), moved <= eps * size
 
@@ -481,7 +462,7 @@ class LeastSquares(Learner):
         root = jnp.sqrt(w)[:, None]
         design, scale = self._design(x)
         columns = jnp.concatenate([root * design, self._penalty(scale)])
-        coefficients, deficient = _of_one(columns, jnp.pad(root * y, ((0, len(columns) - len(y)), (0, 0))))
+        coefficients, deficient = of_one(columns, jnp.pad(root * y, ((0, len(columns) - len(y)), (0, 0))))
         return self._split(jnp.where(deficient, jnp.nan, coefficients / scale[:, None]), deficient)
 
     def _of_few_cases(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LinearFit:
@@ -497,11 +478,11 @@ class LeastSquares(Learner):
 
         def carefully() -> Float[Array, "n K"]:
             tall = jnp.concatenate([cases.x.T, jnp.sqrt(ridge) * unit])
-            _, triangle, _ = orthonormal(tall, lapack=tall.size > _LARGE)
+            _, triangle, _ = orthonormal(tall, lapack=tall.size > LARGE)
             inside = back_substitute(triangle.T[::-1, ::-1], cases.y[::-1])[::-1]
             return back_substitute(triangle, inside)
 
-        weights = cases.x.T @ where_rare(ill | ~_is_exact(first, correction), carefully, first + correction)
+        weights = cases.x.T @ where_rare(ill | ~is_exact(first, correction), carefully, first + correction)
         return LinearFit(weights, cases.intercept(weights), jnp.zeros((), bool))
 
     def _least_norm(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LinearFit:
@@ -526,158 +507,3 @@ def _in_units(
     at_centre = jnp.matmul(x_centre, params.weights, precision="highest") + params.intercept
     weights = params.weights * x_scale[:, None] / y_scale[None]
     return LinearFit(weights, (at_centre - y_centre) / y_scale, params.deficient)
-
-
-@dataclass(frozen=True, repr=False)
-class Mean(Learner):
-    """The weighted mean of the training targets, whatever the inputs: the model with an intercept only."""
-
-    predicts: ClassVar[str] = "means"
-    freedom: ClassVar[Freedom] = Freedom(x_shift=True, x_scale=True, y_shift=True, y_scale=True)
-    accepts_missing: ClassVar[bool] = True
-
-    def fit(
-        self, key: Key, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]
-    ) -> Float[Array, " K"]:
-        """Weighted mean of y, [K]; `key` and `x` are not used."""
-        return jnp.matmul(w, jnp.where((w > 0)[:, None], y, 0), precision="highest") / jnp.sum(w)
-
-    def predict(self, params: Float[Array, " K"], x: Float[Array, "m D"]) -> Float[Array, "m K"]:
-        """The mean for every case, in the units of y."""
-        return jnp.broadcast_to(params[None], (len(x), len(params)))
-
-    def minimised(self, params: Float[Array, " K"]) -> Minimum:
-        """What the mean [K] makes small, for `algebraic.full_fit`: squared errors [n], without a penalty."""
-        return (
-            params,
-            lambda free: free,
-            lambda free, x, y: (jnp.sum(jnp.square(y - self.predict(free, x)), axis=1), jnp.zeros((), x.dtype)),
-        )
-
-
-@dataclass(frozen=True)
-class _Shared:
-    """A basis of the cases, and of the rows of the ridge, that all rows share.
-
-    Attributes:
-      columns: [n + s, p], the basis itself, or what `inner` makes it of.
-      inner: [p, p], with basis = columns @ inner; None where columns are the basis.
-      transform: [p, p], with basis = design @ transform.
-      deficient: whether the design is rank-deficient, [].
-    """
-
-    columns: Float[Array, "m p"]
-    inner: Float[Array, "p p"] | None
-    transform: Float[Array, "p p"]
-    deficient: Bool[Array, ""]
-
-    @property
-    def rounds(self) -> int:
-        """Of solving and correcting: one more where the products are those of columns that are not orthonormal."""
-        return 2 if self.inner is None else 3
-
-    def combined(self, solution: Float[Array, "p K R"]) -> Float[Array, "m K R"]:
-        """The basis times solutions."""
-        inside = solution if self.inner is None else jnp.einsum("pq,qkr->pkr", self.inner, solution)
-        return jnp.einsum("mp,pkr->mkr", self.columns, inside)
-
-    def projected(self, values: Float[Array, "m K R"]) -> Float[Array, "p K R"]:
-        """The transposed basis times values."""
-        found = jnp.einsum("mp,mkr->pkr", self.columns, values)
-        return found if self.inner is None else jnp.einsum("qp,qkr->pkr", self.inner, found)
-
-    def solver(self, w: Float[Array, "R n"], n: int, left_out: int | None) -> Solve:
-        """Solver of (basis' W basis) z = b for all rows of w, in which the rows of the ridge have weight 1."""
-        if left_out is None or left_out > self.columns.shape[1]:
-            return _eliminated(self, w, n, left_out)
-        return downdated(self.columns[:n] if self.inner is None else self.columns[:n] @ self.inner, w, left_out)
-
-
-def _of_one(a: Float[Array, "m p"], b: Float[Array, "m K"]) -> tuple[Float[Array, "p K"], Bool[Array, ""]]:
-    """The z [p, K] with which a z is nearest to b, and whether it is not determined: by products of a where it is not
-    ill-conditioned, see `_with_basis`, else by an orthonormal basis.
-    """
-
-    def carefully() -> tuple[Float[Array, "p K"], Bool[Array, ""]]:
-        basis, triangle, deficient = orthonormal(a, lapack=a.size > _LARGE)
-        return back_substitute(triangle, basis.T @ b), deficient
-
-    if a.shape[1] < _COLUMNS:
-        return carefully()
-    root, ill = inverse_root_if_easy(gram(a))
-    first = root.T @ (a.T @ b)
-    correction = root.T @ (a.T @ (b - a @ (root @ first)))
-    found = root @ (first + correction), jnp.zeros((), bool)
-    return where_rare(ill | ~_is_exact(first, correction), carefully, found)
-
-
-def _is_exact(solution: Float[Array, "p K"], correction: Float[Array, "p K"]) -> Bool[Array, ""]:
-    """Whether a last correction is so small that what it leaves is a rounding."""
-    size, moved = (jnp.sum(jnp.square(each)) for each in (solution, correction))
-    return moved <= float(jnp.finfo(solution.dtype).eps) * size
-
-
-def _leaves_out_few(left_out: int | None, unknowns: int) -> bool:
-    """Whether solutions of rows follow from that of all cases with less work than from equations of their own."""
-    return left_out is not None and left_out <= unknowns
-
-
-Solution = tuple[Float[Array, "p K R"], Bool[Array, " R"]]
-
-
-def _with_basis(a: Float[Array, "m p"], solve: Callable[[_Shared], Solution]) -> Solution:
-    """What is solved in an orthonormal basis of a [m, p].
-
-    Where there is much to do and a is not ill-conditioned, the basis is not written out: products of a and of
-    Cholesky's factor of a' a stand for it, and one round more of refinement corrects what they lose. The choice is
-    around all that is solved, since a choice between two bases would copy them.
-    """
-
-    def carefully() -> Solution:
-        basis, triangle, deficient = orthonormal(a)
-        transform = back_substitute(triangle, jnp.eye(len(triangle), dtype=a.dtype))
-        return solve(_Shared(basis, None, transform, deficient))
-
-    if a.size < _MUCH:
-        return carefully()
-    root, ill = inverse_root_if_easy(gram(a))
-    return lax.cond(in_any_row(ill), carefully, lambda: solve(_Shared(a, root, root, jnp.zeros((), bool))))
-
-
-def _solved(basis: _Shared, y: Float[Array, "n K"], w: Float[Array, "R n"], left_out: int | None) -> Solution:
-    """Coefficients of the scaled columns for R weightings, and which of them to trust."""
-    solve = basis.solver(w, len(y), left_out)
-    unit = binary_unit(jnp.max(jnp.abs(y)))
-
-    def refine(_, state: _Refined) -> _Refined:
-        combined = basis.combined(state.solution)
-        residual = (y[:, :, None] - combined[: len(y)]) * w.T[:, None, :]
-        correction = solve(basis.projected(jnp.concatenate([residual, -combined[len(y) :]])))
-        return _Refined(state.solution + correction, correction)
-
-    # The first round solves, others correct: the last moves a solution that can be trusted by less than the root of the
-    # rounding, so the error that is left is a rounding.
-    nothing = jnp.zeros((basis.columns.shape[1], y.shape[1], len(w)), y.dtype)
-    solution, correction = lax.fori_loop(0, basis.rounds, refine, _Refined(nothing, nothing))
-    size, moved = (jnp.sum(jnp.square(v / unit), axis=(0, 1)) for v in (solution, correction))
-    trusted = (moved <= jnp.finfo(y.dtype).eps * size) & ~basis.deficient
-    return jnp.einsum("pq,qkr->pkr", basis.transform, solution), trusted
-
-
-def _eliminated(basis: _Shared, w: Float[Array, "R n"], n: int, left_out: int | None) -> Solve:
-    """Solver of (basis' W basis) z = b by the matrix of each row."""
-    cases, penalty = basis.columns[:n], basis.columns[n:]
-    p, constant = cases.shape[1], penalty.T @ penalty
-    if left_out is not None:
-        grams = gram(basis.columns)[None] - of_left_out(cases, w, left_out)
-    elif p <= UNROLL:
-        products = (cases[:, :, None] * cases[:, None, :]).reshape(n, p * p)
-        last = (products.T @ w.T).reshape(p, p, len(w)) + constant[:, :, None]
-        if basis.inner is None:
-            return eliminated(last)
-        grams = jnp.moveaxis(last, -1, 0)
-    else:
-        grams = weighted_grams(cases, w) + constant[None]
-    if basis.inner is not None:
-        grams = jnp.einsum("qp,rqt,tu->rpu", basis.inner, grams, basis.inner)
-    return eliminated(jnp.moveaxis(grams, 0, -1))

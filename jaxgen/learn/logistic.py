@@ -1,6 +1,5 @@
 """Logistic and softmax regression: linear classifiers that give probabilities."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -8,25 +7,23 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from jaxgen.learn.bases import nearly_orthonormal_if_easy, orthonormal_if_easy
-from jaxgen.learn.batched import in_any_row, in_turn
-from jaxgen.learn.newton import (
-    NOT_CONVERGED,
+from jaxgen.learn.bases import nearly_orthonormal_if_easy
+from jaxgen.learn.batched import in_turn
+from jaxgen.learn.coordinates import Coordinates, Orthonormal, orthonormal_columns
+from jaxgen.learn.newton import NOT_CONVERGED, minimised, start_for_similar
+from jaxgen.learn.shrinkage import FEW, Span
+from jaxgen.learn.softmax import (
     Gram,
     ManyClasses,
     Problem,
     Start,
     TwoClasses,
     many_unknowns,
-    minimised,
     orthonormal_contrasts,
     pairs_of,
-    start_for_similar,
 )
-from jaxgen.learn.shrinkage import FEW, Span
 from jaxgen.learn.systems import cholesky
 from jaxgen.types import Data, Key, Learner, Minimum, Plan, RowUnits
 from jaxgen.types.numbers import require, require_flag, require_number
@@ -41,7 +38,6 @@ _WELL_CONDITIONED = 1e-4
 trusted; others are fitted in coordinates of their own.
 """
 
-
 _NEAR = 0.03
 """Relative change of the logits by the last step to where all rows begin; their own minima are further away."""
 
@@ -53,15 +49,9 @@ _ALONE_CLASSES, _ALONE = 8, 1 << 19
 at their full speed.
 """
 
-
 _SHARED, _MANY_TIMES = 1500, 4
 """Up to so many cases of more inputs, and with so many times as many inputs in any case, coordinates of the space that
 the cases span take less time than they save where rows share them.
-"""
-
-_BLOCK = 16
-"""Coordinates and cases come in whole blocks of so many: of 62 coordinates and 1797 cases, products took 1.6 times as
-long as of 64 and 1808, on one core of an Intel Xeon in single precision.
 """
 
 
@@ -193,7 +183,7 @@ class Logistic(Learner):
             if self._penalised and _is_wide(x, _SHARED):
                 span = Span.of(x, w, self.intercept)
                 return span.restored(self.fit(key, span.cases, y, w))
-            basis = self._basis(x, w, _orthonormal)
+            basis = self._basis(x, w, orthonormal_columns)
             return self._minimum(basis, y, w, None)
 
     def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int) -> "Logistic":
@@ -278,7 +268,7 @@ class Logistic(Learner):
 
     def _start(
         self,
-        basis: "_Basis",
+        basis: Coordinates,
         y: Float[Array, "n K"],
         w: Float[Array, " n"],
         products: Float[Array, "t m"] | None,
@@ -295,7 +285,7 @@ class Logistic(Learner):
         return start._replace(solution=problem.centred(start.solution.astype(y.dtype)))
 
     def _problem(
-        self, basis: "_Basis", y: Float[Array, "n K"], w: Float[Array, " n"], products: Float[Array, "t m"] | None
+        self, basis: Coordinates, y: Float[Array, "n K"], w: Float[Array, " n"], products: Float[Array, "t m"] | None
     ) -> tuple[Problem, Bool[Array, ""], Bool[Array, ""]]:
         """What is to be minimised, whether there is no minimum, and whether that is so because a class is absent; of n
         cases, which the basis may fill up to m.
@@ -310,7 +300,7 @@ class Logistic(Learner):
 
     def _minimum(
         self,
-        basis: "_Basis",
+        basis: Coordinates,
         y: Float[Array, "n K"],
         w: Float[Array, " n"],
         products: Float[Array, "t m"] | None,
@@ -374,7 +364,7 @@ class Logistic(Learner):
         scale = jnp.max(jnp.where(used, jnp.abs(x - centre[None]), 0), axis=0)
         return centre, jnp.where(scale > 0, scale, 1)
 
-    def _basis(self, x: Float[Array, "n D"], w: Float[Array, " n"], orthonormal: "_Orthonormal") -> "_Basis":
+    def _basis(self, x: Float[Array, "n D"], w: Float[Array, " n"], orthonormal: Orthonormal) -> Coordinates:
         """An orthonormal basis of the weighted cases and the ridge."""
         used = w > 0
         x = jnp.where(used[:, None], x, 0)
@@ -389,7 +379,7 @@ class Logistic(Learner):
             columns.append(ridge[: len(design), : len(scale)])
         vectors, transform, deficient = orthonormal(jnp.concatenate(columns, axis=1))
         cases = jnp.where(root[None] > 0, vectors[:, : len(w)] / jnp.where(root > 0, root, 1)[None], 0)
-        return _Basis(cases, cases.T, vectors[:, len(w) :].T, transform, centre, scale, deficient)
+        return Coordinates(cases, cases.T, vectors[:, len(w) :].T, transform, centre, scale, deficient)
 
 
 def _is_wide(x: Float[Array, "n D"], most: int) -> bool:
@@ -403,58 +393,12 @@ def _of_every_class(y: Float[Array, "n K"], used: Bool[Array, " n"]) -> Float[Ar
     return y if y.shape[1] > 1 else jnp.where(used[:, None], jnp.concatenate([y, 1 - y], axis=1), 0)
 
 
-class _Basis(NamedTuple):
-    """Cases and ridge in coordinates in which, weighted, they are orthonormal.
-
-    Attributes:
-      cases: [p, n].
-      turned: the same as rows, [n, p].
-      penalty: [s, p].
-      transform: makes coefficients of the centred and scaled inputs of those of the coordinates, [q, p]; q is p, or
-        fewer of a `padded` basis.
-      centre, scale: of the inputs, [D].
-      deficient: whether the inputs are linearly dependent, [].
-    """
-
-    cases: Float[Array, "p n"]
-    turned: Float[Array, "n p"]
-    penalty: Float[Array, "s p"]
-    transform: Float[Array, "q p"]
-    centre: Float[Array, " D"]
-    scale: Float[Array, " D"]
-    deficient: Bool[Array, ""]
-
-    def padded(self) -> "_Basis":
-        """With further coordinates and cases, all zero, up to whole blocks of each, which products of matrices are
-        fastest for.
-        """
-        more, absent = (-size % _BLOCK for size in self.cases.shape)
-        cases = jnp.pad(self.cases, ((0, more), (0, absent)))
-        penalty, transform = (jnp.pad(matrix, ((0, 0), (0, more))) for matrix in (self.penalty, self.transform))
-        return self._replace(cases=cases, turned=cases.T, penalty=penalty, transform=transform)
-
-    def with_absent(self, values: Float[Array, "n *K"]) -> Float[Array, "m *K"]:
-        """Weights or targets of n cases, and zeros for those that fill the basis up to m."""
-        absent = self.cases.shape[1] - len(values)
-        return jnp.pad(values, ((0, absent),) + ((0, 0),) * (values.ndim - 1))
-
-    def penalised_by(self, scale: Float[Array, " D"]) -> "_Basis":
-        """The same cases with a ridge on the weights of the inputs times a scale, [D]."""
-        return self._replace(penalty=self.penalty * scale[:, None]) if len(self.penalty) else self
-
-    @property
-    def ridge(self) -> Float[Array, "p p"]:
-        """Its matrix, [p, p]; coordinates that fill up the basis have a ridge of 1, which keeps them at 0."""
-        filling = (jnp.arange(self.transform.shape[1]) >= len(self.transform)).astype(self.penalty.dtype)
-        return self.penalty.T @ self.penalty + jnp.diag(filling)
-
-
 class _Common(NamedTuple):
     """What rows share: a basis of all cases, the products of any two of its coordinates if they are few, and where to
     begin; None for zero.
     """
 
-    basis: _Basis
+    basis: Coordinates
     products: Float[Array, "t m"] | None
     start: Start | None
 
@@ -562,52 +506,3 @@ class _Prepared(Logistic):
             grams = of_rows(partial(_gram, self.common))(w, scales)
             suits = jax.vmap(lambda gram: cholesky(gram, gram[:, :0]).pivot > _WELL_CONDITIONED)(grams)
             return of_rows(partial(_of(self._plain, _of_row), self.common, y))(w, scales, suits)
-
-
-_Orthonormal = Callable[[Float[Array, "p n"]], tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]]
-
-
-class _Orthogonalised(NamedTuple):
-    """Gram-Schmidt after some columns: the orthonormal vectors so far [p, n], the matrix that makes them of the columns
-    [p, p], and what was left of each column [p].
-    """
-
-    vectors: Float[Array, "p n"]
-    transform: Float[Array, "p p"]
-    lengths: Float[Array, " p"]
-
-
-def _orthonormal(columns: Float[Array, "p n"]) -> tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]:
-    """Orthonormal basis of a matrix a = columns', with basis' = a @ transform, and whether a is rank-deficient to
-    working precision: by Gram and Schmidt where it is not easy.
-    """
-    vectors, transform, ill = orthonormal_if_easy(columns)
-    easy = vectors, transform, jnp.zeros_like(ill)
-    return lax.cond(in_any_row(ill), lambda: _gram_schmidt(columns), lambda: easy)
-
-
-def _gram_schmidt(columns: Float[Array, "p n"]) -> tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]:
-    """The same by classical Gram-Schmidt with every column orthogonalised twice (Giraud et al. 2005), as for
-    `LeastSquares`.
-    """
-    p, n = columns.shape
-
-    def add(k, state: _Orthogonalised) -> _Orthogonalised:
-        first = state.vectors @ columns[k]
-        rest = columns[k] - first @ state.vectors
-        second = state.vectors @ rest
-        rest = rest - second @ state.vectors
-        length = jnp.sqrt(jnp.sum(jnp.square(rest)))
-        divisor = jnp.where(length > 0, length, 1)
-        made_of = jnp.zeros_like(state.lengths).at[k].set(1) - (first + second) @ state.transform
-        return _Orthogonalised(
-            state.vectors.at[k].set(rest / divisor),
-            state.transform.at[k].set(made_of / divisor),
-            state.lengths.at[k].set(length),
-        )
-
-    none = _Orthogonalised(jnp.zeros_like(columns), jnp.zeros((p, p), columns.dtype), jnp.zeros(p, columns.dtype))
-    basis = lax.fori_loop(0, p, add, none)
-    size = jnp.sqrt(jnp.sum(jnp.square(columns), axis=1))
-    deficient = jnp.any(basis.lengths <= 8 * n**0.5 * float(jnp.finfo(columns.dtype).eps) * size)
-    return basis.vectors, basis.transform.T, deficient

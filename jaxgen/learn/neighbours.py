@@ -9,6 +9,14 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.batched import in_any_row, where_rare
+from jaxgen.learn.counting import (
+    counts_of_nearest,
+    kth_one_by_one,
+    kth_smallest,
+    means_of_listed,
+    means_up_to,
+    rounding_of,
+)
 from jaxgen.learn.distances import AT_A_TIME, in_blocks, squared_distances, unit_of
 from jaxgen.learn.nearest import MANY_INPUTS, LargestUnits, again_where, nearest_by_products, nearest_cases
 from jaxgen.learn.products import plain_units
@@ -58,12 +66,6 @@ _LONGER = 8
 many cases are equally far away.
 """
 
-_PLACES = 6
-"""Places of the lists that are added at a time: each number of a sum is then read and written once for so many."""
-
-_SHORT = 96
-"""Of lists up to this length it takes less time to find how much all cases count, and not only those that do."""
-
 
 class NeighboursFit(NamedTuple):
     """The training cases [n, D], [n, K] with their weights [n], how many neighbours are asked [], and the mean
@@ -75,19 +77,6 @@ class NeighboursFit(NamedTuple):
     w: Float[Array, "*S n"]
     k: Int[Array, "*S"]
     error: Float[Array, "*S"]
-
-
-class _Listed(NamedTuple):
-    """Going through lists: how many of their cases were looked at [], and for each case and row whether it has its k
-    neighbours, the weights of those nearer than the last, the weights of those that are as far away as the last, and
-    the place in the list where these begin; [n, R] each.
-    """
-
-    place: Int[Array, ""]
-    done: Bool[Array, "n R"]
-    inside: Float[Array, "n R"]
-    at_edge: Float[Array, "n R"]
-    edge: Int[Array, "n R"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -202,7 +191,7 @@ class Neighbours(Learner):
             """Of some cases, with all others that are as far away as the last of the list."""
             edge = jnp.sum(jnp.square((x[at] - x[ranked.case[at, -1]]) / unit), axis=1)
             far = squared_distances(x, jnp.ones_like(x[:, 0]), x[at], unit)
-            return _means_up_to(edge, far, y, w, fit.k.astype(y.dtype), _rounding(inputs, far.dtype))
+            return means_up_to(edge, far, y, w, fit.k.astype(y.dtype), rounding_of(inputs, far.dtype))
 
         if self.k is None and not self._sorts_all(n) and n * n <= _MOST_SORTED:
 
@@ -234,7 +223,7 @@ class Neighbours(Learner):
 
         def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b K R"], Bool[Array, "b R"]]:
             first, case = block
-            return _means_of_listed(first, case, y, weights, k)
+            return means_of_listed(first, case, y, weights, k)
 
         predictions, enough = in_blocks(means, (ranked.first, ranked.case), most, "edge")
         return _without_cases(number, error), tried[None] & enough, jnp.moveaxis(predictions, 2, 1)
@@ -287,19 +276,19 @@ class Neighbours(Learner):
         if x.shape[1] >= MANY_INPUTS and len(x) <= _FEW_CASES * self._listed:
             return self._in_units_row_by_row(x, y, w, units, fills)
         k, n, rows, number = int(self.k), len(x), len(w), jnp.asarray(self.k, x.dtype)
-        cases, rounding = LargestUnits.of(x, w, units.x_scale, fills), _rounding(x.shape[1], x.dtype)
+        cases, rounding = LargestUnits.of(x, w, units.x_scale, fills), rounding_of(x.shape[1], x.dtype)
 
         def edge_of(apart: Float[Array, "*S"], weight: Float[Array, "*S"], axis: int) -> Float[Array, "*E"]:
             """How far away the k-th is."""
             few = k <= _FEW
-            return _one_by_one(apart, weight, k, axis) if few else _kth_smallest(apart, weight, number, axis)
+            return kth_one_by_one(apart, weight, k, axis) if few else kth_smallest(apart, weight, number, axis)
 
         def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b R K"], Float[Array, "b R"]]:
             """Of cases with lists of neighbours: mean targets, and how far away they are, infinite for too few."""
             at, case = block
             apart, weight = cases.apart(at, case, w, rows_last=True)
             edge = edge_of(apart, weight, 1)
-            counted = _counted(apart, weight, edge, number, axis=1, rounding=rounding)
+            counted = counts_of_nearest(apart, weight, edge, number, axis=1, rounding=rounding)
             sums = jnp.einsum("bmr,bmk->bkr", counted, y[case], precision="highest")
             end = jnp.where(jnp.sum(weight, axis=1) >= k, edge * (1 + rounding), jnp.inf)
             return jnp.moveaxis(sums / k, 2, 1), end
@@ -307,7 +296,7 @@ class Neighbours(Learner):
         def means_of_all(pair: Int[Array, " p"]) -> Float[Array, "p K"]:
             """Of some cases, each in one row, among all cases."""
             apart, weight = cases.apart_from_all(pair // rows, w, pair % rows)
-            counted = _counted(apart, weight, edge_of(apart, weight, 0), number, rounding=rounding)
+            counted = counts_of_nearest(apart, weight, edge_of(apart, weight, 0), number, rounding=rounding)
             return jnp.matmul(counted.T, y, precision="highest") / k
 
         def from_lists(length: int) -> tuple[Float[Array, "n R K"], Bool[Array, "n R"]]:
@@ -502,156 +491,6 @@ def _means_of_nearest(
     """
     far = squared_distances(params.x, params.w, cases, unit)
     w, k = params.w[:, None], params.k.astype(far.dtype)
-    edge = _kth_smallest(far, w, k) if few is None else _one_by_one(far, w, few)
-    rounding = _rounding(cases.shape[1], far.dtype)
-    return jnp.matmul(_counted(far, w, edge, k, rounding=rounding).T, params.y, precision="highest") / k
-
-
-def _rounding(inputs: int, dtype: Any) -> float:
-    """By how much two sums of the same squares may differ, relative to them."""
-    return 2 * (inputs + 2) * float(jnp.finfo(dtype).eps)
-
-
-def _means_up_to(
-    edge: Float[Array, " p"],
-    far: Float[Array, "n p"],
-    y: Float[Array, "n K"],
-    w: Float[Array, "R n"],
-    k: Float[Array, " R"],
-    rounding: float,
-) -> tuple[Float[Array, "p R K"], Bool[Array, "p R"]]:
-    """Mean targets of the k nearest of n cases, of which the last are at some distance, for R weightings at once; and
-    whether they are. Distances are equal if they differ by no more than a relative rounding.
-    """
-    nearer = far < edge[None] * (1 - rounding)
-    both = jnp.concatenate([nearer, ~nearer & (far <= edge[None] * (1 + rounding))], axis=1).astype(y.dtype).T
-
-    def sums(column: Float[Array, " n"]) -> tuple[Float[Array, "p R"], Float[Array, "p R"]]:
-        inside, at_edge = jnp.split(jnp.matmul(both, w.T * column[:, None], precision="highest"), 2)
-        return inside, at_edge
-
-    inside, at_edge = sums(jnp.ones_like(y[:, 0]))
-    sums_inside, sums_at_edge = lax.map(sums, y.T)
-    share = (k[None] - inside) / at_edge
-    means = (sums_inside + share[None] * sums_at_edge) / k[None, None]
-    return jnp.moveaxis(means, 0, 2), (inside < k[None]) & (inside + at_edge >= k[None])
-
-
-def _counted(
-    far: Float[Array, "*S"],
-    w: Float[Array, "*W"],
-    edge: Float[Array, "*E"],
-    k: Float[Array, ""],
-    axis: int = 0,
-    rounding: float = 0.0,
-) -> Float[Array, "*S"]:
-    """How often each case counts among the k nearest, along an axis of the distances: those as far away as the k-th,
-    but for a relative rounding, have equal shares in the places that nearer ones leave.
-    """
-    edge = jnp.expand_dims(edge, axis)
-    nearer = far < edge * (1 - rounding)
-    inside, at_edge = jnp.where(nearer, w, 0), jnp.where(~nearer & (far <= edge * (1 + rounding)), w, 0)
-    left = k - jnp.sum(inside, axis=axis, keepdims=True)
-    return inside + at_edge * (left / jnp.sum(at_edge, axis=axis, keepdims=True))
-
-
-def _means_of_listed(
-    first: Int[Array, "b M"],
-    case: Int[Array, "b M"],
-    y: Float[Array, "n K"],
-    w: Float[Array, "n R"],
-    k: Float[Array, " R"],
-) -> tuple[Float[Array, "b K R"], Bool[Array, "b R"]]:
-    """Mean targets of the k nearest cases that each row trains on, and whether the lists show all of them; lists of M
-    of n cases for each of b are in the order of their distances, and `first` is the first place of those as far away.
-
-    The lists are gone through from their nearest cases on, for all rows at once, until every case has its k. Then it is
-    known how much each of them counts, and targets are added up. Rows are the last axis, so that the weights of a case
-    are neighbours in memory.
-    """
-    first, case = first.T, case.T
-    length, cases = case.shape
-    nothing = jnp.zeros((cases, w.shape[1]), w.dtype)
-
-    def unfinished(state: _Listed) -> Bool[Array, ""]:
-        return (state.place < length) & ~jnp.all(state.done)
-
-    def next_case(state: _Listed) -> _Listed:
-        """The next case of every list joins those that are as far away, which those nearer take in before."""
-        m, begins = state.place, (first[state.place] == state.place)[:, None]
-        done = state.done | (begins & (state.inside + state.at_edge >= k[None]))
-        closed = begins & ~done
-        return _Listed(
-            m + 1,
-            done,
-            state.inside + jnp.where(closed, state.at_edge, 0),
-            jnp.where(closed, 0, state.at_edge) + jnp.where(done, 0, w[case[m]]),
-            jnp.where(closed, m, state.edge),
-        )
-
-    begin = _Listed(jnp.int32(0), nothing > 0, nothing, nothing, jnp.zeros_like(nothing, jnp.int32))
-    end = lax.while_loop(unfinished, next_case, begin)
-    share, edge = (k[None] - end.inside) / end.at_edge, end.edge
-    fill = ((0, -length % _PLACES), (0, 0))
-    first, case = jnp.pad(first, fill, constant_values=length), jnp.pad(case, fill)
-
-    def counted(
-        first: Int[Array, "p b"], case: Int[Array, "p b"]
-    ) -> tuple[Float[Array, "p b R"], Float[Array, "p b K"]]:
-        """How much the cases in some places count, and their targets."""
-        first = first[..., None]
-        return jnp.where(first < edge[None], 1, jnp.where(first == edge[None], share[None], 0)) * w[case], y[case]
-
-    short = length <= _SHORT
-    every = counted(first, case) if short else None
-
-    def add(group: Int[Array, ""], sums: Float[Array, "b K R"]) -> Float[Array, "b K R"]:
-        """Some places of the lists join the sums."""
-        start = group * _PLACES
-        some = every or counted(*(lax.dynamic_slice_in_dim(a, start, _PLACES) for a in (first, case)))
-        for place in range(_PLACES):
-            weights, targets = (a[start + place if short else place] for a in some)
-            sums = sums + weights[:, None] * targets[..., None]
-        return sums
-
-    sums = lax.fori_loop(0, -(-end.place // _PLACES), add, jnp.zeros((cases, y.shape[1], w.shape[1]), w.dtype))
-    return sums / k[None, None], end.done | ((length == len(w)) & (end.inside + end.at_edge >= k[None]))
-
-
-def _kth_smallest(
-    values: Float[Array, "*S"], w: Float[Array, "*W"], k: Float[Array, ""], axis: int = 0
-) -> Float[Array, "*E"]:
-    """The k-th smallest of the numbers from 0 along an axis, each repeated by its weight.
-
-    It is found bit by bit, the highest first: numbers of floating point from 0 are in the order of their bits read as
-    whole numbers, and a bit is set unless k of the numbers lie below what that makes. So 31 passes over the numbers
-    replace a sorting, which is slower and cannot be vectorised over cases.
-    """
-    bits = jnp.finfo(values.dtype).bits
-    whole = jnp.uint32 if bits == 32 else jnp.uint64
-    pattern = lax.bitcast_convert_type(values, whole)
-
-    def next_bit(place, prefix):
-        longer = prefix | (jnp.ones((), whole) << (bits - 2 - place).astype(whole))
-        below = jnp.where(pattern < jnp.expand_dims(longer, axis), w, 0)
-        return jnp.where(jnp.sum(below, axis=axis) < k, longer, prefix)
-
-    nothing = jnp.zeros(values.shape[:axis] + values.shape[axis + 1 :], whole)
-    return lax.bitcast_convert_type(lax.fori_loop(0, bits - 1, next_bit, nothing), values.dtype)
-
-
-def _one_by_one(values: Float[Array, "*S"], w: Float[Array, "*W"], k: int, axis: int = 0) -> Float[Array, "*E"]:
-    """The same for a small k, in at most k passes: each goes to the next larger number, until k are reached."""
-
-    def unfinished(state: tuple[Array, Array]) -> Bool[Array, ""]:
-        return in_any_row(~jnp.all(state[1]))
-
-    def next_larger(state: tuple[Array, Array]) -> tuple[Float[Array, "*E"], Bool[Array, "*E"]]:
-        edge, enough = state
-        further = jnp.min(jnp.where(values > jnp.expand_dims(edge, axis), values, jnp.inf), axis=axis)
-        edge = jnp.where(enough, edge, further)
-        within = jnp.sum(jnp.where(values <= jnp.expand_dims(edge, axis), w, 0), axis=axis)
-        return edge, (within >= k) | (edge == jnp.inf)
-
-    shape = values.shape[:axis] + values.shape[axis + 1 :]
-    return lax.while_loop(unfinished, next_larger, (jnp.full(shape, -1, values.dtype), jnp.zeros(shape, bool)))[0]
+    edge = kth_smallest(far, w, k) if few is None else kth_one_by_one(far, w, few)
+    rounding = rounding_of(cases.shape[1], far.dtype)
+    return jnp.matmul(counts_of_nearest(far, w, edge, k, rounding=rounding).T, params.y, precision="highest") / k

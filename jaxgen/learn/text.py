@@ -7,8 +7,9 @@ from typing import Any, NoReturn
 
 from jaxgen import loss
 from jaxgen.learn.bayes import Bayes, Prior, Width
-from jaxgen.learn.linear import LeastSquares, Mean
+from jaxgen.learn.linear import LeastSquares
 from jaxgen.learn.logistic import Logistic
+from jaxgen.learn.mean import Mean
 from jaxgen.learn.neighbours import Neighbours
 from jaxgen.learn.network.conjugate import Conjugate
 from jaxgen.learn.network.descent import Descent, Optax
