@@ -90,15 +90,17 @@ def read_program(file: Path | None, in_tree: Any, out_tree: Any, devices: Sequen
     content = _read(file)
     try:
         head, _, rest = (content or b"").partition(b"\n")
-        note, lengths, reads, writes, results, once = json.loads(head)
+        note, lengths, places, reads, writes, results, once, beside = json.loads(head)
         ends = list(accumulate(lengths, initial=0))
         parts = [rest[begin:end] for begin, end in pairwise(ends)]
         if len(parts) == 1:
             return _loaded(parts[0], in_tree, out_tree, devices), note
         flat = [(((0,) * len(r), {}), [0] * len(w)) for r, w in zip(reads, writes, strict=True)]
         trees = [(jax.tree.structure(given), jax.tree.structure(made)) for given, made in flat]
-        calls = tuple(_loaded(part, *tree, devices) for part, tree in zip(parts, trees, strict=True))
-        return Chain(calls, tuple(map(tuple, reads)), tuple(map(tuple, writes)), tuple(results), out_tree, once), note
+        tree_of = dict(zip(places, trees, strict=True))
+        loaded = [_loaded(part, *tree_of[place], devices) for place, part in enumerate(parts)]
+        calls, orders = tuple(loaded[place] for place in places), (tuple(map(tuple, each)) for each in (reads, writes))
+        return Chain(calls, *orders, tuple(results), out_tree, once, tuple(beside)), note
     except Exception:
         return None
 
@@ -114,15 +116,17 @@ def write_program(file: Path | None, program: Any, note: Any, seconds: float) ->
     if file is None or seconds < _WORTH_KEEPING:
         return
     calls: tuple[Any, ...] = (program,)
-    shape = (), (), (), 0
+    places, shape = (0,), ((), (), (), 0, ())
     if isinstance(program, Chain):
-        calls, shape = program.calls, (program.reads, program.writes, program.results, program.once)
+        calls = tuple(dict.fromkeys(program.calls))  # halves of a loop are the same
+        places = tuple(map(calls.index, program.calls))
+        shape = program.reads, program.writes, program.results, program.once, program.beside
     # A program that calls back into Python holds functions, which pickle refuses, in words that depend on its version.
     with suppress(
         ValueError, NotImplementedError, jax.errors.JaxRuntimeError, pickle.PicklingError, AttributeError, TypeError
     ):
         parts = [serialize_executable.serialize(call)[0] for call in calls]
-        head = json.dumps([note, [len(part) for part in parts], *shape]).encode()
+        head = json.dumps([note, [len(part) for part in parts], places, *shape]).encode()
         _write(file, b"".join([head, b"\n", *parts]))
 
 

@@ -5,7 +5,9 @@ gradients, predictions. Code takes as long to compile where it runs once as wher
 loops become programs of their own, which XLA writes out in the way that runs fastest, and what comes before and after
 them others, which it writes out in the way that takes least time.
 
-What follows from the data alone, and is not to be had for nothing, is made once for all chunks of a run.
+What follows from the data alone, and is not to be had for nothing, is made once for all chunks of a run. No other core
+has work meanwhile, so a long loop whose rounds do not know of each other, such as one that makes lists of neighbours,
+is two that run at the same time.
 
 Long decompositions become programs of their own too. LAPACK is called for the matrices of a batch on all cores, but on
 a single one where XLA comes to it from a thread of its pool, as it does once it has waited for something before it.
@@ -14,11 +16,16 @@ a single one where XLA comes to it from a thread of its pool, as it does once it
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, takewhile
 from typing import Any
 
 import jax
+from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var, jaxpr_as_fun
 from jax.interpreters import partial_eval
+
+from jaxgen.engine.workers import at_once
 
 _DECOMPOSITIONS = frozenset({"eigh", "svd"})
 """Primitives that call LAPACK for every matrix of a batch, and take long for it."""
@@ -46,6 +53,7 @@ class Piece:
       operations: its arithmetic, of one call.
       apart: whether it is long loops or decompositions and nothing else.
       once: whether it follows from arguments that are the same in all calls.
+      half: 1 or 2 for the halves of loops, which run at the same time, else 0.
     """
 
     program: ClosedJaxpr
@@ -54,19 +62,16 @@ class Piece:
     operations: float
     apart: bool
     once: bool
+    half: int
 
     def lowered(self) -> Any:
         """Ready to be compiled."""
-        shapes = [
-            jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, weak_type=getattr(v.aval, "weak_type", False))
-            for v in self.program.jaxpr.invars
-        ]
-        return jax.jit(jaxpr_as_fun(self.program)).lower(*shapes)
+        return jax.jit(jaxpr_as_fun(self.program)).lower(*(_shape(v.aval) for v in self.program.jaxpr.invars))
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Compiled pieces, one after the other.
+    """Compiled pieces, one after the other, but for those that run beside the one before.
 
     Attributes:
       calls: compiled pieces.
@@ -74,6 +79,7 @@ class Chain:
       results: numbers of the values that the whole program gives.
       tree: their structure.
       once: so many of the first pieces give the same in all calls.
+      beside: numbers of the pieces that run at the same time as the one before.
     """
 
     calls: tuple[Callable[..., Any], ...]
@@ -82,6 +88,7 @@ class Chain:
     results: tuple[int, ...]
     tree: Any
     once: int = 0
+    beside: tuple[int, ...] = ()
 
     def begun(self, *arguments: Any) -> dict[int, Any]:
         """What the pieces that give the same in all calls give, by number, of the arguments that are the same."""
@@ -100,16 +107,27 @@ class Chain:
         """The values by number, with those that some pieces give."""
         last = {number: place for place, reads in enumerate(self.reads) for number in reads}
         for place in places:
-            reads, writes = self.reads[place], self.writes[place]
-            values.update(zip(writes, self.calls[place](*(values[number] for number in reads)), strict=True))
-            for number in reads:  # memory of what nobody reads any more is free for the next piece
-                if last[number] == place and number not in self.results:
+            if place in self.beside:
+                continue
+            together = [place, *takewhile(self.beside.__contains__, range(place + 1, len(self.calls)))]
+            arguments = [[values[number] for number in self.reads[each]] for each in together]
+            found = at_once(
+                [partial(self.calls[each], *given) for each, given in zip(together, arguments, strict=True)]
+            )
+            for each, results in zip(together, found, strict=True):
+                values.update(zip(self.writes[each], results, strict=True))
+            for number in chain.from_iterable(self.reads[each] for each in together):
+                if last[number] in together and number not in self.results:  # its memory is free for the next piece
                     values.pop(number, None)
         return values
 
 
 def divided(
-    program: ClosedJaxpr, operations: Callable[[Any], float], long: float, same: Collection[int] = ()
+    program: ClosedJaxpr,
+    operations: Callable[[Any], float],
+    long: float,
+    same: Collection[int] = (),
+    halves: bool = False,
 ) -> tuple[list[Piece], tuple[int, ...]]:
     """The pieces of a program, in the order in which they are to run.
 
@@ -119,10 +137,12 @@ def divided(
       long: a loop or decomposition of more operations is a piece, with others that can run beside it.
       same: numbers of the arguments that are the same in all calls. What follows from them alone comes first, in pieces
         of its own, if it takes more operations than `long`.
+      halves: whether long loops whose rounds do not know of each other become two; if some arguments are the same in
+        all calls, those that follow from them alone.
     Returns:
       The pieces, and the numbers of the values that the program gives; see `Piece`.
     """
-    flat, arguments, results = _flattened(program, operations, long)
+    flat, arguments, results = _flattened(program, operations, long, same if halves else None)
     # Of these pieces nobody knows names of arguments and results.
     origin = program.jaxpr.debug_info._replace(arg_names=None, result_paths=None)
     once = flat.once(arguments[number] for number in same)
@@ -157,30 +177,37 @@ def without_unread(program: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _flattened(
-    program: ClosedJaxpr, operations: Callable[[Any], float], long: float
+    program: ClosedJaxpr, operations: Callable[[Any], float], long: float, halved: Collection[int] | None = None
 ) -> tuple["_Flat", list[Var], list[Any]]:
-    """The equations of a program, with variables for its arguments, and what it gives."""
-    flat = _Flat(operations, long)
+    """The equations of a program, with variables for its arguments, and what it gives. Loops that follow from some
+    arguments are `halved`, all where there are none of these.
+    """
     arguments = [Var(v.aval) for v in program.jaxpr.invars]
+    fixed = None if halved is None else {arguments[number] for number in halved}
+    flat = _Flat(operations, long, fixed)
     return flat, arguments, flat.add(program, arguments)
 
 
 class _Flat:
     """The equations of a program, those of programs that hold a long one in place of the call; what each takes, whether
-    it is long and a piece of its own, and which values depend on nothing, such as zeros to begin with, by the equations
-    that make them: these are made again where they are used.
+    it is long and a piece of its own, which half of a loop it is, and which values depend on nothing, such as zeros to
+    begin with, by the equations that make them: these are made again where they are used.
     """
 
-    def __init__(self, operations: Callable[[Any], float], long: float):
-        self.operations, self.long = operations, long
+    def __init__(self, operations: Callable[[Any], float], long: float, fixed: set[Var] | None = None):
+        self.operations, self.long, self.fixed = operations, long, fixed
+        self.every = not fixed
         self.equations: list[Any] = []
         self.costs: list[float] = []
         self.long_ones: list[bool] = []
+        self.halves: list[int] = []
         self.constants: dict[Var, Any] = {}
         self.free: dict[Var, int] = {}
 
-    def add(self, program: ClosedJaxpr, arguments: Sequence[Any]) -> list[Any]:
-        """Adds the equations of a program, with variables of their own; what it gives for arguments."""
+    def add(self, program: ClosedJaxpr, arguments: Sequence[Any], halves: bool = False) -> list[Any]:
+        """Adds the equations of a program, with variables of their own; what it gives for arguments. Its loops may be
+        the halves of one.
+        """
         jaxpr = program.jaxpr
         names: dict[Any, Any] = dict(zip(jaxpr.invars, arguments, strict=True))
         for v, value in zip(jaxpr.constvars, program.consts, strict=True):
@@ -190,23 +217,38 @@ class _Flat:
         def name(atom):
             return atom if isinstance(atom, Literal) else names[atom]
 
+        loops = 0
         for equation in jaxpr.eqns:
             kind, given = equation.primitive.name, [name(atom) for atom in equation.invars]
             cost = self.operations(equation)
             long = cost > self.long
+            loops += kind == "scan"
+            half = loops if halves and kind == "scan" else 0
             called = equation.params.get(_CALLS.get(kind, ""))
             if long and isinstance(called, ClosedJaxpr):
                 names.update(zip(equation.outvars, self.add(called, given), strict=True))
                 continue
+            needs = [v for v in given if isinstance(v, Var)]
+            if long and half == 0 and self._may_be_halved(needs) and (both := _in_halves(equation)) is not None:
+                names.update(zip(equation.outvars, self.add(both, given, halves=True), strict=True))
+                continue
             made = [Var(v.aval) for v in equation.outvars]
             names.update(zip(equation.outvars, made, strict=True))
-            needs = [v for v in given if isinstance(v, Var)]
+            if self.fixed is not None and self.fixed.union(self.constants, self.free) >= set(needs):
+                self.fixed.update(made)
             if not long and not equation.effects and "jaxpr" not in equation.params and self.free.keys() >= set(needs):
                 self.free.update(dict.fromkeys(made, len(self.equations)))
             self.equations.append(equation.replace(invars=given, outvars=made))
             self.costs.append(cost)
-            self.long_ones.append(long and kind in _APART)
+            self.long_ones.append((long or half > 0) and kind in _APART)
+            self.halves.append(half)
         return [name(atom) for atom in jaxpr.outvars]
+
+    def _may_be_halved(self, needs: Iterable[Var]) -> bool:
+        """Whether an equation that takes these may be, as far as these go."""
+        if self.fixed is None:
+            return False
+        return self.every or self.fixed.union(self.constants, self.free) >= set(needs)
 
     def once(self, same: Iterable[Var]) -> set[int]:
         """Numbers of the equations that give the same in all calls, where these arguments are: the dear ones and those
@@ -262,7 +304,7 @@ def _pieces(
     # What is not needed before a later stage is made there: so less must be written down for it.
     end = max(stage.values(), default=0)
     latest: dict[Var, int] = dict.fromkeys(wanted, end)
-    groups: dict[tuple[int, bool], list[int]] = {}
+    groups: dict[tuple[int, bool, int], list[int]] = {}
     for number in reversed(chosen):
         equation, long = equations[number], long_ones[number]
         uses = [latest[v] for v in equation.outvars if v in latest]
@@ -273,9 +315,9 @@ def _pieces(
             if isinstance(v, Var):
                 latest[v] = min(latest.get(v, end), place)
         if free.keys().isdisjoint(equation.outvars):
-            groups.setdefault((place, long), []).append(number)
+            groups.setdefault((place, long, flat.halves[number]), []).append(number)
     if results is not None:
-        groups.setdefault((end, False), [])  # gives the results that are arguments or constants
+        groups.setdefault((end, False, 0), [])  # gives the results that are arguments or constants
     order = [(key, sorted(groups[key])) for key in sorted(groups)]
 
     def with_free(numbers: list[int], outputs: Sequence[Any]) -> list[int]:
@@ -292,18 +334,18 @@ def _pieces(
     drafts = []
     for key, numbers in reversed(order):
         made = [v for number in numbers for v in equations[number].outvars]
-        last = results is not None and key == (end, False)
+        last = results is not None and key == (end, False, 0)
         outputs = list(results or ()) if last else [v for v in made if v in read_later]
         whole = with_free(numbers, outputs)
         inside = {v for number in whole for v in equations[number].outvars}
         used = [v for number in whole for v in equations[number].invars] + (outputs if last else [])
         inputs = list(dict.fromkeys(v for v in used if isinstance(v, Var) and v not in inside))
         read_later.update(inputs)
-        drafts.append((whole, inputs, outputs, key[1]))
+        drafts.append((whole, inputs, outputs, key[1:]))
     numbers_of = dict(given)
     pieces = []
     count = len(given) if count is None else count
-    for whole, inputs, outputs, apart in reversed(drafts):
+    for whole, inputs, outputs, (apart, half) in reversed(drafts):
         constants = [v for v in inputs if v in flat.constants]
         inputs = [v for v in inputs if v not in flat.constants]
         writes = tuple(range(count, count + len(outputs)))
@@ -316,5 +358,32 @@ def _pieces(
             Jaxpr(constants, inputs, outputs, inner, effects, origin), [flat.constants[v] for v in constants]
         )
         cost = math.fsum(flat.costs[number] for number in whole)
-        pieces.append(Piece(program, reads, writes, cost, apart, once=results is None))
+        pieces.append(Piece(program, reads, writes, cost, apart, results is None, half))
     return pieces, numbers_of
+
+
+def _in_halves(equation: Any) -> ClosedJaxpr | None:
+    """A loop whose rounds do not know of each other as a program of two that each do half of the rounds; of an odd
+    number, both do the one in the middle. None for other equations.
+    """
+    settings = equation.params
+    if equation.primitive.name != "scan" or settings["num_carry"] or equation.effects or settings["reverse"]:
+        return None
+    length, fixed, body = settings["length"], settings["num_consts"], jaxpr_as_fun(settings["jaxpr"])
+    each = -(-length // 2)
+    if each == length or len(equation.invars) == fixed:
+        return None
+
+    def both(*given: Any) -> list[Any]:
+        first, second = (some(given, begin) for begin in (0, length - each))
+        return [lax.concatenate([a, b[2 * each - length :]], 0) for a, b in zip(first, second, strict=True)]
+
+    def some(given: Sequence[Any], begin: int) -> list[Any]:
+        mapped = [lax.slice_in_dim(a, begin, begin + each) for a in given[fixed:]]
+        return lax.scan(lambda _, now: ((), body(*given[:fixed], *now)), (), mapped, unroll=settings["unroll"])[1]
+
+    return jax.make_jaxpr(both)(*(_shape(v.aval) for v in equation.invars))
+
+
+def _shape(aval: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))

@@ -91,7 +91,8 @@ def compiled(job: Job, sets: int, rows: int, key_type: Any, trainings: int, work
         effort = math.ceil(math.log10(max(work, 1)))  # so runs of similar length share a program
         effort, chunks = min(max(effort, _LEAST_EFFORT), _MOST_EFFORT), math.ceil(trainings / (sets * rows))
         busy = not (job.together or facts(job).alone) and (len(job.devices) > 1 or chunks >= workers)
-        asked = (job, sets, rows, key_type, effort, chunks > 1, busy, settings())
+        halves = workers > 1 and not facts(job).alone and (chunks == 1 or job.one_data_set)
+        asked = (job, sets, rows, key_type, effort, chunks > 1, busy, halves, settings())
         with _making:
             alone = _lock_of(asked)
         with alone:  # who asks for the same at the same time waits, in place of compiling it too
@@ -109,7 +110,7 @@ def _lock_of(asked: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _compiled(
-    job: Job, sets: int, rows: int, key_type: Any, effort: int, chunks: bool, busy: bool, current: Any
+    job: Job, sets: int, rows: int, key_type: Any, effort: int, chunks: bool, busy: bool, halves: bool, current: Any
 ) -> Program:
     begun = time.perf_counter()
     _make_room()
@@ -117,7 +118,11 @@ def _compiled(
     job = replace(job, predicted=max(1, _PREDICT_BYTES * len(job.devices) // (needs.predict_bytes * sets)))
     in_tree = jax.tree.structure(((0,) * 7, {}))
     out_tree = jax.tree.structure((0, 0 if job.predictions else None, 0, 0, dict.fromkeys(needs.info, 0)))
-    file = None if job.spread else file_of_job(job, sets, rows, key_type, effort, chunks, busy, current, kind="program")
+    file = (
+        None
+        if job.spread
+        else file_of_job(job, sets, rows, key_type, effort, chunks, busy, halves, current, kind="program")
+    )
     if (known := kept.read_program(file, in_tree, out_tree, job.devices)) is not None:
         return Program(*known)
 
@@ -156,7 +161,7 @@ def _compiled(
         traced = jax.jit(run).trace(jax.ShapeDtypeStruct((), key_type), x, y, typical, *numbers)
         if needs.alone and first.platform == "cpu":
             traced = _in_order(traced)
-        parts, results = _parts(job, traced, rows, effort, busy, SAME if chunks and job.one_data_set else ())
+        parts, results = _parts(job, traced, rows, effort, busy, SAME if chunks and job.one_data_set else (), halves)
     text = chr(0).join(f"{part.lowered.as_text()} {part.options}" for part in parts)
     alone = first.platform == "cpu" and (needs.alone or _calls_foreign_code(text))
     # What it was traced to says all. A program that calls LAPACK is known by that only: lowering it is what makes JAX
@@ -169,7 +174,8 @@ def _compiled(
     program = programs[0]
     if len(parts) > 1:
         reads, writes = tuple(part.reads for part in parts), tuple(part.writes for part in parts)
-        program = Chain(tuple(programs), reads, writes, results, out_tree, sum(part.once for part in parts))
+        beside = tuple(number for number, part in enumerate(parts) if part.beside)
+        program = Chain(tuple(programs), reads, writes, results, out_tree, sum(part.once for part in parts), beside)
     kept.write_program(file, program, alone, time.perf_counter() - begun)
     return Program(program, alone)
 
@@ -192,10 +198,11 @@ class _Part(NamedTuple):
     reads: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
     once: bool = False
+    beside: bool = False
 
 
 def _parts(
-    job: Job, traced: Any, rows: int, effort: int, busy: bool, same: tuple[int, ...]
+    job: Job, traced: Any, rows: int, effort: int, busy: bool, same: tuple[int, ...], halves: bool
 ) -> tuple[list[_Part], tuple[int, ...]]:
     """The pieces of a traced program of some rows, and the numbers of the values that it gives; some arguments are the
     same in all calls.
@@ -210,17 +217,18 @@ def _parts(
     def operations(equation: Any) -> float:
         return operations_of(equation, rounds, of_rows)
 
-    times = 10.0**effort / max(operations_in(program, rounds, of_rows), 1)
-    pieces, results = divided(program, operations, _LITTLE / times, same)
+    times = max(1.0, 10.0**effort / max(operations_in(program, rounds, of_rows), 1))
+    pieces, results = divided(program, operations, _LITTLE / times, same, halves)
     if len(pieces) == 1:
         return [_Part(traced.lower(), _options(job, 10.0**effort, busy))], ()
     return [
         _Part(
             piece.lowered(),
-            _options(job, piece.operations * (1 if piece.once else times), busy and not piece.once),
+            _options(job, piece.operations * (1 if piece.once else times), piece.half > 0 or (busy and not piece.once)),
             piece.reads,
             piece.writes,
             piece.once,
+            piece.half > 1,
         )
         for piece in pieces
     ], results
@@ -257,7 +265,7 @@ def _options(job: Job, work: float, busy: bool) -> dict[str, Any]:
 
 
 def _compile_all(job: Job, parts: list[_Part]) -> list[Any]:
-    """Compiled pieces; XLA works at several of them at a time."""
+    """Compiled pieces; XLA works at several of them at a time. Halves of a loop are the same program."""
     if len(parts) == 1:
         return [_compile(parts[0].lowered, parts[0].options)]
 
@@ -265,8 +273,10 @@ def _compile_all(job: Job, parts: list[_Part]) -> list[Any]:
         with jax.enable_x64(job.wide), jax.default_device(job.here):  # settings are those of a thread
             return _compile(part.lowered, part.options)
 
-    with ThreadPoolExecutor(len(parts)) as pool:
-        return list(pool.map(one, parts))
+    unlike = {(part.lowered.as_text(), str(part.options)): part for part in reversed(parts)}
+    with ThreadPoolExecutor(len(unlike)) as pool:
+        made = dict(zip(unlike, pool.map(one, unlike.values()), strict=True))
+    return [made[part.lowered.as_text(), str(part.options)] for part in parts]
 
 
 def _compile(lowered: Any, options: dict[str, Any]) -> Any:

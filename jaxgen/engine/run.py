@@ -256,8 +256,12 @@ class Run:
                 advance(1)
 
     def _sharing(self, rows: int) -> int:
-        """Rows of a chunk that are enough to share work."""
+        """Rows of a chunk that are enough to share work. Where a single data set's rows have less to do than what they
+        share, one chunk is made of them, whose long loops run in halves.
+        """
         needs, each = facts(self.job), math.ceil(rows / self.budget.workers)
+        if self.shape[0] == 1 and needs.shared >= rows * needs.operations:
+            each = rows
         enough = max(_FEWEST_SHARED, min(_MOST_SHARED, each, _SHARED_BYTES // needs.row_bytes))
         cases = self.job.cases * self.job.inputs * np.dtype(self.job.dtype).itemsize
         if needs.shared > needs.operations or cases > _CACHE_BYTES:

@@ -4,7 +4,7 @@ import atexit
 import os
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from queue import Empty, SimpleQueue
@@ -134,6 +134,36 @@ def run_all(work: Callable[[Any], Any], items: Iterable[Any], workers: int, adva
                 advance(result)
     finally:
         stop.set()
+
+
+def at_once(functions: Sequence[Callable[[], Any]]) -> list[Any]:
+    """What some functions give, each in a thread of its own, the first in this one; arrays are there when it returns.
+
+    Raises:
+      Exception: the first of them raised.
+    """
+    if len(functions) == 1:
+        return [functions[0]()]
+    results: list[Any] = [None] * len(functions)
+
+    def run(place: int) -> None:
+        import jax
+
+        try:
+            results[place] = jax.block_until_ready(functions[place]()), None
+        except Exception as error:
+            results[place] = None, error
+
+    threads = [threading.Thread(target=run, args=(place,), daemon=True) for place in range(1, len(functions))]
+    for thread in threads:
+        thread.start()
+    run(0)
+    for thread in threads:
+        thread.join()
+    for _, error in results:
+        if error is not None:
+            raise error
+    return [found for found, _ in results]
 
 
 @atexit.register

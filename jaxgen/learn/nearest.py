@@ -16,13 +16,21 @@ from jaxgen.types import RowFills
 MANY_INPUTS = 24
 """From this many inputs on, the nearest cases are looked for by a product of matrices."""
 
+_LESS_INPUTS, _MANY_CASES = 12, 1000
+"""Of so many cases they are so from these inputs on: what is listed is little then, whose distances are taken anew."""
+
+_GROUPS = {512: 16, 128: 8}
+"""Into how many parts numbers are divided, of which the largest are looked for in few, where there are so many times as
+many as are wanted.
+"""
+
 _SURE = 64
 """Distances by products are used where those at the end of a list are so many times as large as their errors can be."""
 
 _NOTHING = 2.0**-26
 """Errors of products are nothing beside distances if they are less than this share of them."""
 
-_LISTED_AT_A_TIME = 1 << 22
+_LISTED_AT_A_TIME = 1 << 20
 """Distances from which lists for all rows are made at a time, in an operation that runs on all cores."""
 
 _MUCH_LARGER = 2.0**64
@@ -61,7 +69,7 @@ def nearest_cases(
         again, place = in_order(jnp.take_along_axis(far, case, axis=1))
         return jnp.minimum(again, beyond[:, None]), jnp.take_along_axis(case, place, axis=1), beyond
 
-    if inputs < MANY_INPUTS or length == n:
+    if inputs < (_LESS_INPUTS if n >= _MANY_CASES else MANY_INPUTS) or length == n:
         return in_blocks(of_block, x, most)
     centred, squares, errors = _for_products(x, unit, jnp.float32)
 
@@ -86,12 +94,13 @@ def nearest_cases(
 
 
 def nearest_by_products(
-    x: Float[Array, "n D"], unit: Float[Array, ""], length: int, w: Float[Array, " n"], k: int
+    x: Float[Array, "n D"], unit: Float[Array, ""], length: int, w: Float[Array, " n"], k: int, *, shared: bool
 ) -> tuple[Int[Array, "n M"], Int[Array, "n M"], Bool[Array, ""]]:
     """Of each case the nearest with weight, of many inputs by products alone: which they are, [n, M], the nearest
     first, and the first place of those that are as far away, [n, M]; and whether what products can tell is enough:
     their errors, up to which distances count as equal, are nothing beside the distance of the k-th, and no other is as
-    near.
+    near. Where rows share the lists, which then hold the case itself, the k-th may be any but the first; those that are
+    as far away as others can be that are not listed have the last place in common.
     """
     centred, squares, errors = _for_products(x, unit, x.dtype)
 
@@ -101,7 +110,11 @@ def nearest_by_products(
         far = jnp.where(w[None] > 0, square[:, None] + squares[None] - 2 * products, jnp.inf)
         _, listed, beyond = _least(far, length)
         least, place = in_order(jnp.maximum(jnp.take_along_axis(far, listed, axis=1), 0))
-        sure = (least[:, k - 1] >= error / _NOTHING) & (least[:, k - 1] + error < beyond)
+        if shared:
+            sure = least[:, max(1, k - 1)] >= error / _NOTHING
+            least = jnp.minimum(least, beyond[:, None])
+        else:
+            sure = (least[:, k - 1] >= error / _NOTHING) & (least[:, k - 1] + error < beyond)
         return jnp.take_along_axis(listed, place, axis=1), first_alike(least, error), sure
 
     case, first, sure = in_blocks(of_block, (centred, squares, errors), _LISTED_AT_A_TIME // len(x), "edge")
@@ -128,7 +141,7 @@ def _least(far: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b M"], 
     Numbers are compared in single precision, in which XLA looks for the least and does not sort all of them. The last
     is found as the least of what it gives: a slice of that would make XLA sort all.
     """
-    near, case = lax.top_k(-far.astype(jnp.float32), length)
+    near, case = _largest(-far.astype(jnp.float32), length)
     last = -jnp.min(near, axis=1).astype(far.dtype)
     if length == far.shape[1]:
         last = jnp.full_like(last, jnp.inf)
@@ -136,6 +149,27 @@ def _least(far: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b M"], 
         single = jnp.finfo(near.dtype)
         last = jnp.where(last > float(single.tiny), last * (1 - float(single.eps)), jnp.minimum(last, 0))
     return -near, case, last
+
+
+def _largest(values: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b M"], Int[Array, "b M"]]:
+    """The largest of each row of numbers, in their order, and which they are.
+
+    XLA looks for them on one core, at 2 ns a number. Of many numbers it need not look at all: with [b, groups, n /
+    groups] of them, the M largest stand in the M columns whose largest are the largest.
+    """
+    rows, n = values.shape
+    groups = next((groups for times, groups in _GROUPS.items() if n >= times * length), 1)
+    if groups == 1:
+        return lax.top_k(values, length)
+    width = n // groups
+    columns = values[:, : groups * width].reshape(rows, groups, width)
+    column = lax.top_k(jnp.max(columns, axis=1), length)[1]
+    whole = jnp.broadcast_to(column[:, None], (rows, groups, length))
+    some = jnp.take_along_axis(columns, whole, axis=2).reshape(rows, -1)
+    where = (jnp.arange(groups, dtype=column.dtype)[None, :, None] * width + whole).reshape(rows, -1)
+    rest = jnp.broadcast_to(jnp.arange(groups * width, n, dtype=column.dtype)[None], (rows, n - groups * width))
+    found, place = lax.top_k(jnp.concatenate([some, values[:, groups * width :]], axis=1), length)
+    return found, jnp.take_along_axis(jnp.concatenate([where, rest], axis=1), place, axis=1)
 
 
 class LargestUnits(NamedTuple):

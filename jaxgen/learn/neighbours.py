@@ -58,8 +58,15 @@ of their own: to look for them takes a product of matrices, to put shared lists 
 every input.
 """
 
-_LISTED_MORE = 2
-"""By this factor lists of many inputs are longer where units of rows differ: distances are then much alike."""
+_BY_PRODUCTS, _LONG = 64, 45
+"""From so many inputs on, products alone make lists that have more than one in so many of all cases: differences of all
+inputs from those listed would take longer.
+"""
+
+_LISTED_MORE, _STEADY = 2, 2000
+"""By this factor lists of many inputs are longer where units of rows differ, since distances are then much alike; but
+not of so many cases, of which units differ little.
+"""
 
 _LONGER = 8
 """By this factor lists are longer where units of rows differ and more than one list in so many is too short, as where
@@ -133,10 +140,19 @@ class Neighbours(Learner):
 
     def _ranked(self, x: Float[Array, "n D"], unit: Float[Array, ""], w: Float[Array, " n"] | None = None) -> Ranked:
         """Of each case all in their order, or as many of the nearest as are looked for, among those with weight."""
-        if self._sorts_all(len(x)):
+        n, inputs = x.shape
+        if self._sorts_all(n):
             return Ranked.of(x, unit)
-        far, case, _ = nearest_cases(x, unit, self._listed, w)
-        return Ranked(case, first_alike(far))
+
+        def exactly() -> Ranked:
+            far, case, _ = nearest_cases(x, unit, self._listed, w)
+            return Ranked(case, first_alike(far))
+
+        if self.k is None or w is not None or inputs < _BY_PRODUCTS or not self._listed < n < _LONG * self._listed:
+            return exactly()
+        *found, sure = nearest_by_products(x, unit, self._listed, jnp.ones_like(x[:, 0]), self.k, shared=True)
+        known = Ranked(*found)
+        return where_rare(~sure, exactly, known)
 
     @property
     def worth_sharing(self) -> tuple[int, float]:
@@ -305,7 +321,7 @@ class Neighbours(Learner):
             predictions, edges = in_blocks(means, (jnp.arange(n), case), AT_A_TIME // (length * rows))
             return predictions, ~(edges < last) & (jnp.sum(w, axis=1) >= k)[None]
 
-        listed = self._listed * (_LISTED_MORE if x.shape[1] >= MANY_INPUTS else 1)
+        listed = self._listed * (_LISTED_MORE if x.shape[1] >= MANY_INPUTS and n < _STEADY else 1)
         predictions, short = found = from_lists(min(n, listed))
         many = jnp.mean(short.astype(x.dtype)) * _LONGER > 1
         if x.shape[1] >= MANY_INPUTS:
@@ -454,7 +470,7 @@ class _OfRow(Neighbours):
         """See `Neighbours`; of many inputs by products alone, where these can tell."""
         if w is None or x.shape[1] < MANY_INPUTS or self._listed >= len(x):
             return super()._ranked(x, unit, w)
-        *found, sure = nearest_by_products(x, unit, self._listed, w, self.k or 1)
+        *found, sure = nearest_by_products(x, unit, self._listed, w, self.k or 1, shared=False)
         known = Ranked(*found)
         return where_rare(~sure, lambda: super(_OfRow, self)._ranked(x, unit, w), known)
 
