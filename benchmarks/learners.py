@@ -5,6 +5,8 @@ python benchmarks/learners.py --only digits  # lines whose learner or data hold 
 python benchmarks/learners.py --only wide one-hot --to learners_wide.txt  # of one of several, and written
 python benchmarks/learners.py --only "by folds" one-hot --to learners_tuned.txt
 python benchmarks/learners.py --only network --to learners_networks.txt  # with PyTorch, if it is installed
+python benchmarks/learners.py --plan once --to learners_once.txt  # ten folds once: what most people ask for
+python benchmarks/learners.py --plan half --only neighbours --to learners_half.txt  # a hundred random halves
 python benchmarks/learners.py --choices      # what a choice by leave-one-out costs; writes results/choices.txt
 """
 
@@ -16,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -41,6 +44,13 @@ LONG = 5.0
 
 SMALL = 2000
 """Cases below which a plan has ten folds ten times; above, five folds once."""
+
+PLANS = {
+    "folds": f"Ten folds ten times; five folds once from {SMALL:,} cases on.",
+    "once": "Ten folds once.",
+    "half": "A hundred random halves of the cases.",
+}
+"""What a page says of its plan."""
 
 
 @dataclass(frozen=True)
@@ -228,6 +238,7 @@ def lines():
         made.append(Line("logistic, both near the minimum", name, read, logistic(name), exact_peer(1e-10)))
     near = {name: real(name) for name in ("diabetes", "wine", "breast_cancer", "digits")}
     near |= {"1000 x 8, zeros and ones": in_steps(1000, 8, 2), "1000 x 3, of 10 values": in_steps(1000, 3, 10)}
+    near |= {f"{n:,} x {d}": simulated(n, d) for n, d in ((500, 50), (500, 300), (5000, 20), (20_000, 50))}
     for name, read in near.items():
         kind = KNeighborsClassifier if name in ("wine", "breast_cancer", "digits") else KNeighborsRegressor
         for k in (5, 15):
@@ -364,13 +375,20 @@ def scored(peer, data, plan, **how):
     return cross_val_score(peer, data.x, y, cv=splits, **how)
 
 
-def measured(line):
+def plan_of(kind, n):
+    """The plan of a page for so many cases."""
+    if kind == "half":
+        return resample.leave_out(jax.random.key(0), n, 0.5, 100)
+    folds, repeats = (10, 1) if kind == "once" else (10, 10) if n < SMALL else (5, 1)
+    return resample.k_fold(jax.random.key(0), n, folds, repeats)
+
+
+def measured(line, kind):
     """Median seconds of ours and of theirs, with one process and with one for each core, run in turn; and what the
     errors of test cases are on average.
     """
     data = line.read()
-    folds, repeats = (10, 10) if data.n < SMALL else (5, 1)
-    plan = resample.k_fold(jax.random.key(0), data.n, folds, repeats)
+    plan = plan_of(kind, data.n)
     classified = data.task == "classification"
     scoring = "accuracy" if classified else "neg_mean_squared_error"
     ways: dict[str, Callable[[], Any]] = {
@@ -437,12 +455,24 @@ def ends(rows):
     ]
 
 
+def file_name(text):
+    """A name without folders, for a page."""
+    if Path(text).name != text:
+        raise argparse.ArgumentTypeError(
+            f"expected a name such as learners_neighbours.txt, got {text}; leave folders out"
+        )
+    return text
+
+
 def main():
     parser = argparse.ArgumentParser(description="Every learner beside its counterpart in scikit-learn")
     parser.add_argument(
         "--only", nargs="+", help="lines whose learner or data hold one of these; see --to", metavar="TEXT"
     )
-    parser.add_argument("--to", help="the result file, such as learners_neighbours.txt", metavar="FILE")
+    parser.add_argument("--plan", choices=list(PLANS), default="folds", help="how cases are resampled; see --to")
+    parser.add_argument(
+        "--to", type=file_name, help="a file of the results' folder, such as learners_neighbours.txt", metavar="FILE"
+    )
     parser.add_argument("--choices", action="store_true", help="what a choice by leave-one-out costs, in choices.txt")
     arguments = parser.parse_args()
     only = arguments.only
@@ -453,7 +483,7 @@ def main():
     for line in lines():
         if only and not any(text in f"{line.learner}, {line.data}" for text in only):
             continue
-        rows.append(measured(line))
+        rows.append(measured(line, arguments.plan))
         watch.look()
         print(rows[-1], flush=True)
     text = "\n".join(
@@ -461,11 +491,12 @@ def main():
             machine(),
             watch.line(),
             "",
-            f"Seconds, the median of {ROUNDS} calls in turn (one, if it takes {LONG:.0f} s). Ten folds ten times; five",
-            f"folds once from {SMALL:,} cases on. scikit-learn: cross_val_score in one process, and one for each core,",
-            "which had been started; times as fast is against the faster of the two. jaxgen predicts all cases of",
-            "every row and gives every loss, scikit-learn scores those that are tested. Errors are means over test",
-            "cases and rows, of squared errors or of cases in the wrong class.",
+            f"Seconds, the median of {ROUNDS} calls in turn (one, if it takes {LONG:.0f} s).",
+            PLANS[arguments.plan],
+            "scikit-learn: cross_val_score in one process, and one for each core, which had been started; times as",
+            "fast is against the faster of the two. jaxgen predicts all cases of every row and gives every loss,",
+            "scikit-learn scores those that are tested. Errors are means over test cases and rows, of squared errors",
+            "or of cases in the wrong class.",
             f"Networks: {SIZE} tanh units, {EPOCHS} epochs of batches of {BATCH} by adam, or 4 networks of 500 steps",
             "each; PyTorch by a loop as its tutorials have it, in cross_val_score (torch_networks.py), one thread a",
             "process.",
@@ -475,7 +506,7 @@ def main():
         ]
     )
     print(text)
-    if arguments.to or not only:
+    if arguments.to or not (only or arguments.plan != "folds"):
         publish(arguments.to or "learners.txt", text)
 
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from jaxgen import Data, assess, learn, resample
-from jaxgen.learn import counting, neighbours
+from jaxgen.learn import counting, nearest, neighbours
 from jaxgen.learn.nearest import nearest_cases
 from jaxgen.learn.ranked import Ranked, in_order
 
@@ -187,7 +187,10 @@ def listed(learner, x, y, w):
 
 
 @pytest.mark.parametrize("share", [0.5, 0.8, 0.95])
-@pytest.mark.parametrize("data", ["few inputs", "many inputs", "ties", "many inputs with ties", "alike"])
+@pytest.mark.parametrize(
+    "data",
+    ["few inputs", "many inputs", "ties", "many inputs with ties", "alike", "80 inputs", "80 ties", "80 with copies"],
+)
 @pytest.mark.parametrize("k", [1, 5, 12, 30])
 def test_rows_that_share_their_cases_get_the_means_of_each(k, data, share):
     """Masks, counts, and grids on which many cases are equally far away; lists are the shorter the more cases train,
@@ -200,6 +203,9 @@ def test_rows_that_share_their_cases_get_the_means_of_each(k, data, share):
         "ties": random.integers(0, 15, (300, 2)),
         "many inputs with ties": random.integers(0, 2, (300, 30)) * (np.arange(30) < 8),
         "alike": random.integers(0, 2, (300, 2)) * 0.1,
+        "80 inputs": random.normal(size=(300, 80)),
+        "80 ties": random.integers(0, 2, (300, 80)) * (np.arange(80) < 12),
+        "80 with copies": np.tile(random.normal(size=(100, 80)), (3, 1)) + np.repeat([0, 0, 1e-6], 100)[:, None],
     }[data].astype(float)
     y, w = random.normal(size=(300, 2)), np.concatenate([random.random((5, 300)) < share, random.poisson(1, (5, 300))])
     w = w if share == 0.5 else w[:5]
@@ -225,6 +231,22 @@ def test_cases_in_blocks_get_what_all_at_once_get(k, monkeypatch):
     assert blocks == 1
     np.testing.assert_allclose(apart, together, rtol=1e-6, atol=1e-6)
     np.testing.assert_array_equal(also, trusted)
+
+
+@pytest.mark.parametrize("values", ["unlike", "ties", "without an end"])
+@pytest.mark.parametrize("n", [800, 1000, 1003, 4099])
+def test_the_largest_of_many_numbers_are_found_by_groups(n, values):
+    """Of 7 wanted, 896 numbers are many, and 3584 very many; the last may be in no group. Of equal ones any will do."""
+    random = np.random.default_rng(n)
+    numbers = random.permuted(np.tile(np.arange(n), (5, 1)), axis=1).astype(np.float32)
+    if values == "ties":
+        numbers = numbers // 200
+    if values == "without an end":
+        numbers[:, 4:] = -np.inf
+    found, place = (np.asarray(a) for a in nearest._largest(jnp.asarray(numbers), 7))
+    np.testing.assert_array_equal(found, -np.sort(-numbers, axis=1)[:, :7])
+    np.testing.assert_array_equal(np.take_along_axis(numbers, place, axis=1), found)
+    assert all(len(set(row)) == 7 for row in place.tolist())
 
 
 @pytest.mark.parametrize("data", ["normal", "grid", "far away", "with one far away"])

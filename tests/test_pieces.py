@@ -11,9 +11,10 @@ from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
 from jaxgen import Data, assess, learn, loss, resample, simulate
-from jaxgen.engine import budget, kept, program, run
+from jaxgen.engine import budget, kept, pieces, program, run, workers
 from jaxgen.engine.pieces import Chain, divided, without_unread
 from jaxgen.engine.traced import operations_of
+from jaxgen.engine.workers import at_once
 
 CONSTANT = np.arange(3.0, dtype=np.float32)
 
@@ -156,6 +157,91 @@ def test_what_follows_from_the_same_arguments_is_made_once(function):
         jax.tree.map(np.testing.assert_array_equal, chain(x, again, known=known), function(x, again))
     assert [call.times for call in calls] == [1] * len(once) + [3] * (len(calls) - len(once))
     jax.tree.map(np.testing.assert_array_equal, chain(x, y), function(x, y))
+
+
+def of_every_row(x, y):
+    """Two results of each row, of which one is cut; what all rows read comes from the other argument."""
+    about = jnp.cumsum(y, axis=0)
+    norms, products = lax.map(lambda row: (jnp.sum(row), jnp.tanh(about * row[None])), x)
+    return norms * 2, products[1:]
+
+
+def of_every_row_and_those_before(x, y):
+    return lax.scan(lambda total, row: (total + row, total * row), y[0], x)
+
+
+@pytest.mark.parametrize("rows", [2, 5, 8])
+@pytest.mark.parametrize(
+    ("function", "same", "halves"),
+    [
+        (of_every_row, (), 2),
+        (of_every_row, (0, 1), 2),
+        (of_every_row, (1,), 0),
+        (of_every_row_and_those_before, (), 0),
+    ],
+    ids=["all", "from the same arguments", "not from the same arguments", "one after the other"],
+)
+def test_loops_whose_rounds_do_not_know_of_each_other_run_in_halves(function, same, halves, rows):
+    """The same numbers, by one program for both halves, which run at the same time, each in a thread of its own."""
+    x, y, threads = jnp.arange(3.0 * rows).reshape(rows, 3) / 10, jnp.eye(3), set()
+    traced, shape = jax.make_jaxpr(function, return_shape=True)(x, y)
+    pieces, results = divided(traced, lambda equation: 1e3 * operations_of(equation, None), 1e3, same, True)
+    found = [piece for piece in pieces if piece.half]
+    assert [piece.half for piece in found] == list(range(1, halves + 1))
+    assert len({piece.lowered().as_text() for piece in found}) == bool(halves)
+    together = threading.Barrier(2)
+
+    def in_thread(piece):
+        call = jaxpr_as_fun(piece.program)
+
+        def run(*arguments):
+            if piece.half:
+                together.wait(timeout=60)
+                threads.add(threading.current_thread())
+            return call(*arguments)
+
+        return run
+
+    reads, writes = tuple(piece.reads for piece in pieces), tuple(piece.writes for piece in pieces)
+    beside = tuple(number for number, piece in enumerate(pieces) if piece.half > 1)
+    once = sum(piece.once for piece in pieces)
+    chain = Chain(tuple(map(in_thread, pieces)), reads, writes, results, jax.tree.structure(shape), once, beside)
+    jax.tree.map(np.testing.assert_array_equal, chain(x, y), function(x, y))
+    assert len(threads) == halves
+
+
+def test_an_error_in_either_half_is_raised():
+    def fail():
+        raise ValueError("the second half")
+
+    assert at_once([lambda: 1, lambda: 2]) == [1, 2]
+    with pytest.raises(ValueError, match="the second half"):
+        at_once([lambda: jnp.ones(3), fail])
+
+
+@pytest.mark.skipif(
+    jax.default_backend() != "cpu" or len(jax.devices()) > 1 or budget._cores() == 1, reason="no other core to use"
+)
+@pytest.mark.parametrize("learner", [learn.Neighbours(3), learn.Normalised(learn.Neighbours(3))], ids=str)
+def test_lists_of_neighbours_are_made_in_halves(learner, monkeypatch):
+    """No other core would have something to do. Losses are those of one thread."""
+    random, together = np.random.default_rng(0), []
+    x = random.normal(size=(2500, 30))
+    data = Data(x, x[:, :1] + random.normal(size=(2500, 1)), tuple(f"x{i}" for i in range(30)))
+    plan, both = resample.k_fold(jax.random.key(0), 2500, 5), pieces.at_once
+
+    def noted(functions):
+        together.append(len(functions))
+        return both(functions)
+
+    monkeypatch.setattr(pieces, "at_once", noted)
+    found = assess(jax.random.key(1), learner, data, plan)
+    assert 2 in together
+    with workers.one_thread():
+        together.clear()
+        alone = assess(jax.random.key(1), learner, data, plan)
+    assert 2 not in together
+    np.testing.assert_allclose(found.values, alone.values, rtol=1e-12)  # chunks of other sizes sum in another order
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu" or len(jax.devices()) > 1, reason="in one piece on other devices")

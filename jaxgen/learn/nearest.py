@@ -12,6 +12,7 @@ from jaxgen.learn.batched import in_any_row, once, where_rare
 from jaxgen.learn.distances import in_blocks, squared_distances, sum_over_inputs, unit_of
 from jaxgen.learn.ranked import first_alike, in_order
 from jaxgen.types import RowFills
+from jaxgen.types.devices import on_cpu
 
 MANY_INPUTS = 24
 """From this many inputs on, the nearest cases are looked for by a product of matrices."""
@@ -90,7 +91,7 @@ def nearest_cases(
     found = in_blocks(of_block_by_products, (x, centred, squares, errors), most)
     sure = jnp.all(found[2] >= _SURE * errors)
     far, case, beyond = lax.cond(in_any_row(~sure), lambda: in_blocks(of_block, x, most), lambda: found)
-    return jnp.minimum(far, beyond[:, None]), case, beyond
+    return jnp.minimum(far.astype(x.dtype), beyond[:, None]), case, beyond
 
 
 def nearest_by_products(
@@ -99,8 +100,8 @@ def nearest_by_products(
     """Of each case the nearest with weight, of many inputs by products alone: which they are, [n, M], the nearest
     first, and the first place of those that are as far away, [n, M]; and whether what products can tell is enough:
     their errors, up to which distances count as equal, are nothing beside the distance of the k-th, and no other is as
-    near. Where rows share the lists, which then hold the case itself, the k-th may be any but the first; those that are
-    as far away as others can be that are not listed have the last place in common.
+    near. Where rows share the lists, the k-th may be any but the first, which is the case itself; those that are as far
+    away as others can be that are not listed have the last place in common.
     """
     centred, squares, errors = _for_products(x, unit, x.dtype)
 
@@ -111,7 +112,7 @@ def nearest_by_products(
         _, listed, beyond = _least(far, length)
         least, place = in_order(jnp.maximum(jnp.take_along_axis(far, listed, axis=1), 0))
         if shared:
-            sure = least[:, max(1, k - 1)] >= error / _NOTHING
+            sure = least[:, 1] >= error / _NOTHING
             least = jnp.minimum(least, beyond[:, None])
         else:
             sure = (least[:, k - 1] >= error / _NOTHING) & (least[:, k - 1] + error < beyond)
@@ -154,11 +155,11 @@ def _least(far: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b M"], 
 def _largest(values: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b M"], Int[Array, "b M"]]:
     """The largest of each row of numbers, in their order, and which they are.
 
-    XLA looks for them on one core, at 2 ns a number. Of many numbers it need not look at all: with [b, groups, n /
-    groups] of them, the M largest stand in the M columns whose largest are the largest.
+    On a CPU, XLA looks for them on one core, at 2 ns a number. Of many numbers it need not look at all: with [b,
+    groups, n / groups] of them, the M largest stand in the M columns whose largest are the largest.
     """
     rows, n = values.shape
-    groups = next((groups for times, groups in _GROUPS.items() if n >= times * length), 1)
+    groups = next((groups for times, groups in _GROUPS.items() if n >= times * length and on_cpu()), 1)
     if groups == 1:
         return lax.top_k(values, length)
     width = n // groups
