@@ -62,7 +62,19 @@ def of_whole_numbers(a):
     return jnp.linalg.inv(jnp.round(a)) + jnp.linalg.eigvalsh(a)[None]
 
 
-@pytest.mark.parametrize("function", [jax.grad(solution), in_a_loop, in_a_branch, of_whole_numbers])
+def of_complex_numbers(a):
+    return jnp.sum(jnp.abs(jnp.linalg.eigvals(a))) + jnp.sum(jnp.abs(jnp.linalg.eigvals(a + 1)))
+
+
+def of_least_squares(a):
+    """In a program that JAX calls by a name of its own, and with ranks that are whole numbers."""
+    return jnp.linalg.lstsq(a, a[:, 0])[0] + jnp.linalg.pinv(a)[0] + jnp.linalg.slogdet(a)[1]
+
+
+FUNCTIONS = [jax.grad(solution), in_a_loop, in_a_branch, of_whole_numbers, of_complex_numbers, of_least_squares]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_calls_are_put_one_after_the_other(function):
     """With the same results, but for the rounding of what XLA then puts together in another way."""
     a = jnp.eye(5) + jnp.asarray(np.random.default_rng(0).normal(size=(5, 5)) / 10)

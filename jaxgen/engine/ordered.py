@@ -171,6 +171,6 @@ def _after(done: Any, value: Any) -> Any:
     dtype = getattr(value, "dtype", None)
     if dtype is None or not jnp.issubdtype(dtype, jnp.number) or not value.size:
         return value
-    first = done.reshape(-1)[0].astype(jnp.float32)
+    first = jnp.real(done.reshape(-1)[0]).astype(jnp.float32)
     bits = lax.shift_right_logical(lax.bitcast_convert_type(first, jnp.int32), jnp.int32(1))
     return jnp.where(bits < 0, jnp.zeros_like(value), value)  # no number is below 0 then, which XLA does not know

@@ -196,7 +196,6 @@ class _Flat:
 
     def __init__(self, operations: Callable[[Any], float], long: float, fixed: set[Var] | None = None):
         self.operations, self.long, self.fixed = operations, long, fixed
-        self.every = not fixed
         self.equations: list[Any] = []
         self.costs: list[float] = []
         self.long_ones: list[bool] = []
@@ -229,12 +228,13 @@ class _Flat:
                 names.update(zip(equation.outvars, self.add(called, given), strict=True))
                 continue
             needs = [v for v in given if isinstance(v, Var)]
-            if long and half == 0 and self._may_be_halved(needs) and (both := _in_halves(equation)) is not None:
+            halved = long and half == 0 and self.fixed is not None and self._are_fixed(needs)
+            if halved and (both := _in_halves(equation)) is not None:
                 names.update(zip(equation.outvars, self.add(both, given, halves=True), strict=True))
                 continue
             made = [Var(v.aval) for v in equation.outvars]
             names.update(zip(equation.outvars, made, strict=True))
-            if self.fixed is not None and self.fixed.union(self.constants, self.free) >= set(needs):
+            if self.fixed and self._are_fixed(needs):
                 self.fixed.update(made)
             if not long and not equation.effects and "jaxpr" not in equation.params and self.free.keys() >= set(needs):
                 self.free.update(dict.fromkeys(made, len(self.equations)))
@@ -244,11 +244,9 @@ class _Flat:
             self.halves.append(half)
         return [name(atom) for atom in jaxpr.outvars]
 
-    def _may_be_halved(self, needs: Iterable[Var]) -> bool:
-        """Whether an equation that takes these may be, as far as these go."""
-        if self.fixed is None:
-            return False
-        return self.every or self.fixed.union(self.constants, self.free) >= set(needs)
+    def _are_fixed(self, needs: Iterable[Var]) -> bool:
+        """Whether these follow from the arguments from which loops that are halved do, if there are some."""
+        return not self.fixed or all(v in self.fixed or v in self.constants or v in self.free for v in needs)
 
     def once(self, same: Iterable[Var]) -> set[int]:
         """Numbers of the equations that give the same in all calls, where these arguments are: the dear ones and those

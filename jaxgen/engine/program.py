@@ -174,7 +174,7 @@ def _compiled(
     program = programs[0]
     if len(parts) > 1:
         reads, writes = tuple(part.reads for part in parts), tuple(part.writes for part in parts)
-        beside = tuple(number for number, part in enumerate(parts) if part.beside)
+        beside = tuple(number for number, part in enumerate(parts) if part.beside and not alone)
         program = Chain(tuple(programs), reads, writes, results, out_tree, sum(part.once for part in parts), beside)
     kept.write_program(file, program, alone, time.perf_counter() - begun)
     return Program(program, alone)
