@@ -99,8 +99,9 @@ def read_program(file: Path | None, in_tree: Any, out_tree: Any, devices: Sequen
         trees = [(jax.tree.structure(given), jax.tree.structure(made)) for given, made in flat]
         tree_of = dict(zip(places, trees, strict=True))
         loaded = [_loaded(part, *tree_of[place], devices) for place, part in enumerate(parts)]
-        calls, orders = tuple(loaded[place] for place in places), (tuple(map(tuple, each)) for each in (reads, writes))
-        return Chain(calls, *orders, tuple(results), out_tree, once, tuple(beside)), note
+        calls = tuple(loaded[place] for place in places)
+        reads, writes = tuple(map(tuple, reads)), tuple(map(tuple, writes))
+        return Chain(calls, reads, writes, tuple(results), out_tree, once, tuple(beside)), note
     except Exception:
         return None
 
