@@ -161,7 +161,8 @@ def _largest(values: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b 
     rows, n = values.shape
     groups = next((groups for times, groups in _GROUPS.items() if n >= times * length and on_cpu()), 1)
     if groups == 1:
-        return lax.top_k(values, length)
+        found, place = lax.top_k(values, length)
+        return found, place
     width = n // groups
     columns = values[:, : groups * width].reshape(rows, groups, width)
     column = lax.top_k(jnp.max(columns, axis=1), length)[1]
