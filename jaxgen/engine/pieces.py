@@ -365,11 +365,17 @@ def _in_halves(equation: Any) -> ClosedJaxpr | None:
     number, both do the one in the middle. None for other equations.
     """
     settings = equation.params
-    if equation.primitive.name != "scan" or settings["num_carry"] or equation.effects or settings["reverse"]:
+    if equation.primitive.name != "scan" or equation.effects or settings["reverse"]:
         return None
-    length, fixed, body = settings["length"], settings["num_consts"], jaxpr_as_fun(settings["jaxpr"])
-    each = -(-length // 2)
-    if each == length or len(equation.invars) == fixed:
+    length, body = settings["length"], jaxpr_as_fun(settings["jaxpr"])
+    inner, each = settings["jaxpr"].jaxpr, -(-length // 2)
+    # What a round hands on to the next, or all rounds are given, has no axis of rounds; names of settings change in JAX.
+    handed_on = any(
+        len(a.aval.shape) == len(b.aval.shape) for a, b in zip(equation.outvars, inner.outvars, strict=True)
+    )
+    alike = [len(a.aval.shape) == len(b.aval.shape) for a, b in zip(equation.invars, inner.invars, strict=True)]
+    fixed = sum(alike)
+    if handed_on or each == length or fixed == len(alike):
         return None
 
     def both(*given: Any) -> list[Any]:
