@@ -369,7 +369,7 @@ def _in_halves(equation: Any) -> ClosedJaxpr | None:
         return None
     length, body = settings["length"], jaxpr_as_fun(settings["jaxpr"])
     inner, each = settings["jaxpr"].jaxpr, -(-length // 2)
-    # What a round hands on to the next, or all rounds are given, has no axis of rounds; names of settings change in JAX.
+    # What a round hands on to the next, or all rounds are given, has no axis of rounds. JAX 0.12 no longer counts them.
     handed_on = any(
         len(a.aval.shape) == len(b.aval.shape) for a, b in zip(equation.outvars, inner.outvars, strict=True)
     )
