@@ -71,7 +71,21 @@ def of_least_squares(a):
     return jnp.linalg.lstsq(a, a[:, 0])[0] + jnp.linalg.pinv(a)[0] + jnp.linalg.slogdet(a)[1]
 
 
-FUNCTIONS = [jax.grad(solution), in_a_loop, in_a_branch, of_whole_numbers, of_complex_numbers, of_least_squares]
+def after_a_loop(a):
+    """What a loop counts says nothing of when it ends; of what it hands on, the last does."""
+    _, _, found = jax.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1], jnp.linalg.inv(s[2])), (0, a, a))
+    return found + jnp.linalg.eigvalsh(jax.checkpoint(jax.nn.relu)(a))[None]
+
+
+FUNCTIONS = [
+    after_a_loop,
+    jax.grad(solution),
+    in_a_loop,
+    in_a_branch,
+    of_whole_numbers,
+    of_complex_numbers,
+    of_least_squares,
+]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

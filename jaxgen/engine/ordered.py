@@ -5,8 +5,8 @@ for threads of the pool that it is run by. Two of them can wait for each other's
 system's solution by Cholesky's factor, of 40 matrices of 50 x 50, does so in most runs on two cores (jaxlib 0.10.2).
 """
 
+import functools
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 import jax
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var, jaxpr_as_fun
 
-from jaxgen.engine.traced import LAPACK, programs_in
+from jaxgen.engine.traced import LAPACK, programs_in, shapes_of
 
 _WRITTEN_OUT = {
     *("jit", "pjit", "closed_call", "core_closed_call", "checkpoint", "remat2"),
@@ -108,15 +108,13 @@ def _rewritten(program: ClosedJaxpr) -> ClosedJaxpr:
         results, _ = _evaluated(jaxpr, [*program.consts, *arguments], None)
         return results
 
-    shapes = [
-        jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, weak_type=getattr(v.aval, "weak_type", False))
-        for v in jaxpr.invars
-    ]
-    return jax.make_jaxpr(run)(*shapes)
+    return jax.make_jaxpr(run)(*shapes_of(jaxpr.invars))
 
 
 def _evaluated(jaxpr: Any, given: list[Any], done: Any) -> tuple[list[Any], Any]:
-    """What a program gives for constants and arguments, and what the last call of LAPACK gave, if there was one."""
+    """What a program gives for constants and arguments, and a whole number from 0 that is there when the last call of
+    LAPACK has ended, if there was one.
+    """
     values: dict[Any, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), given, strict=True))
 
     def read(atom: Any) -> Any:
@@ -135,7 +133,8 @@ def _evaluated(jaxpr: Any, given: list[Any], done: Any) -> tuple[list[Any], Any]
             found = _one(
                 equation.replace(params={k: _in_order_inside(v) for k, v in equation.params.items()}), operands
             )
-            done = next((value for value in found if value.size), done)
+            ended = [_bits(value) for value in found if _holds_numbers(value)]
+            done = functools.reduce(lax.bitwise_or, ended) if ended else done
         values.update(zip(equation.outvars, found, strict=True))
     return [read(atom) for atom in jaxpr.outvars], done
 
@@ -148,7 +147,7 @@ def _one(equation: Any, operands: list[Any]) -> list[Any]:
     return jaxpr_as_fun(ClosedJaxpr(alone, []))(*values.values())
 
 
-@lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=1)
 def _no_origin() -> Any:
     """What JAX says of the source of a program without arguments and results."""
     return jax.make_jaxpr(lambda: ())().jaxpr.debug_info
@@ -166,11 +165,17 @@ def _in_order_inside(value: Any) -> Any:
     return value
 
 
+def _bits(value: Any) -> Any:
+    """A whole number from 0 that follows from the first of an array's numbers, be it NaN."""
+    first = jnp.real(value.reshape(-1)[0]).astype(jnp.float32)
+    return lax.shift_right_logical(lax.bitcast_convert_type(first, jnp.int32), jnp.int32(1))
+
+
 def _after(done: Any, value: Any) -> Any:
-    """A value that is not there before another, of which a number is looked at."""
-    dtype = getattr(value, "dtype", None)
-    if dtype is None or not jnp.issubdtype(dtype, jnp.number) or not value.size:
-        return value
-    first = jnp.real(done.reshape(-1)[0]).astype(jnp.float32)
-    bits = lax.shift_right_logical(lax.bitcast_convert_type(first, jnp.int32), jnp.int32(1))
-    return jnp.where(bits < 0, jnp.zeros_like(value), value)  # no number is below 0 then, which XLA does not know
+    """A value that is not there before a whole number from 0; XLA does not know that this is never below."""
+    return jnp.where(done < 0, jnp.zeros_like(value), value) if _holds_numbers(value) else value
+
+
+def _holds_numbers(value: Any) -> bool:
+    """Whether a value is an array with a number in it: a random key is not."""
+    return hasattr(value, "dtype") and jnp.issubdtype(value.dtype, jnp.number) and value.size > 0

@@ -25,6 +25,7 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var, jaxpr_as_fun
 from jax.interpreters import partial_eval
 
+from jaxgen.engine.traced import shapes_of
 from jaxgen.engine.workers import at_once
 
 _DECOMPOSITIONS = frozenset({"eigh", "svd"})
@@ -66,7 +67,7 @@ class Piece:
 
     def lowered(self) -> Any:
         """Ready to be compiled."""
-        return jax.jit(jaxpr_as_fun(self.program)).lower(*(_shape(v.aval) for v in self.program.jaxpr.invars))
+        return jax.jit(jaxpr_as_fun(self.program)).lower(*shapes_of(self.program.jaxpr.invars))
 
 
 @dataclass(frozen=True)
@@ -386,8 +387,4 @@ def _in_halves(equation: Any) -> ClosedJaxpr | None:
         mapped = [lax.slice_in_dim(a, begin, begin + each) for a in given[fixed:]]
         return lax.scan(lambda _, now: ((), body(*given[:fixed], *now)), (), mapped, unroll=settings["unroll"])[1]
 
-    return jax.make_jaxpr(both)(*(_shape(v.aval) for v in equation.invars))
-
-
-def _shape(aval: Any) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
+    return jax.make_jaxpr(both)(*shapes_of(equation.invars))

@@ -24,7 +24,7 @@ from jaxgen.engine.job import Job
 from jaxgen.engine.needs import SAME, collecting_later, facts, file_of_job, forget_facts, settings
 from jaxgen.engine.ordered import in_order
 from jaxgen.engine.pieces import Chain, divided, without_unread
-from jaxgen.engine.traced import Rows, operations_in, operations_of
+from jaxgen.engine.traced import Rows, operations_in, operations_of, shapes_of
 
 _HARMLESS = re.compile(r"(mhlo|chlo|stablehlo)\..*|Sharding|SPMD\w+|annotate_device_placement|LayoutConstraint|TopK")
 """Custom calls of lowered programs that stand for XLA's own operations."""
@@ -185,9 +185,10 @@ def _in_order(traced: Any) -> Any:
     program = in_order(traced.jaxpr)
     if program is traced.jaxpr:
         return traced
-    shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in program.jaxpr.invars]
     tree = jax.tree.structure(traced.out_info)
-    return jax.jit(lambda *given: jax.tree.unflatten(tree, jaxpr_as_fun(program)(*given))).trace(*shapes)
+    return jax.jit(lambda *given: jax.tree.unflatten(tree, jaxpr_as_fun(program)(*given))).trace(
+        *shapes_of(program.jaxpr.invars)
+    )
 
 
 class _Part(NamedTuple):

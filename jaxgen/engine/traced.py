@@ -1,8 +1,10 @@
 """What a traced program says of the work in it."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
+
+import jax
 
 from jaxgen.types.learner import RARE
 
@@ -127,6 +129,14 @@ def _inner(equation: Any, rare: bool = True) -> Iterator[Any]:
     """All equations of the programs that an equation holds."""
     for program in programs_in(equation):
         yield from equations_in(program, rare)
+
+
+def shapes_of(variables: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
+    """Shapes [...] and types of some variables of a program, as what a function of them can be traced with."""
+    return [
+        jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, weak_type=getattr(v.aval, "weak_type", False))
+        for v in variables
+    ]
 
 
 def programs_in(equation: Any) -> Iterator[Any]:

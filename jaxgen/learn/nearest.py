@@ -32,7 +32,7 @@ _NOTHING = 2.0**-26
 """Errors of products are nothing beside distances if they are less than this share of them."""
 
 _LISTED_AT_A_TIME = 1 << 20
-"""Distances from which lists for all rows are made at a time, in an operation that runs on all cores."""
+"""Distances from which lists for all rows are made at a time, by each of two cores if both are free."""
 
 _MUCH_LARGER = 2.0**64
 """Up to this factor between the squared scales of rows, differences are far from the smallest numbers."""
