@@ -77,7 +77,17 @@ def after_a_loop(a):
     return found + jnp.linalg.eigvalsh(jax.checkpoint(jax.nn.relu)(a))[None]
 
 
+def after_a_loop_with_a_key(a):
+    def step(_, state):
+        key, found = state
+        return jax.random.split(key)[0], jnp.linalg.inv(found) + jax.random.normal(key, a.shape) / 100
+
+    _, found = jax.lax.fori_loop(0, 2, step, (jax.random.key(0), a))
+    return found + jnp.linalg.eigvalsh(a)[None]
+
+
 FUNCTIONS = [
+    after_a_loop_with_a_key,
     after_a_loop,
     jax.grad(solution),
     in_a_loop,
