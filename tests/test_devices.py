@@ -122,7 +122,7 @@ def test_distances_on_a_gpu_are_computed_once(for_a_gpu):
     far = jax.make_jaxpr(distances.squared_distances)(X, W, X, unit)
     cases = nearest.LargestUnits.of(X, W[None], jnp.ones((1, 3)))
     every, lists = jnp.arange(12), jnp.zeros((12, 2), int)
-    of_lists = jax.make_jaxpr(lambda case: cases.apart(every, case, W[None], rows_last=True))(lists)
+    of_lists = jax.make_jaxpr(lambda case: cases.apart(every, case, W[None]))(lists.T)
     of_all = jax.make_jaxpr(lambda at: cases.apart_from_all(at, W[None], at))(jnp.zeros(2, int))
     assert all("optimization_barrier" in str(each) for each in (far, of_lists, of_all))
 

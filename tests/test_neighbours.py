@@ -101,7 +101,7 @@ def test_the_last_neighbour_is_found_if_its_distance_comes_with_another_rounding
     far = jnp.asarray([[1.0], [2.0], [3.0], [3.0], [4.0]], jnp.float32)
     again = jnp.asarray(np.nextafter(np.asarray(far), np.float32(towards)))
     edge, k = jnp.asarray([3.0], jnp.float32), jnp.float32(3)
-    counted = counting.counts_of_nearest(again, jnp.ones((5, 1), jnp.float32), edge, k, rounding=6 * 2.0**-23)
+    counted = counting.counts_of_nearest(again, jnp.ones((5, 1), jnp.float32), edge, k, edge * 6 * 2.0**-23)
     np.testing.assert_array_equal(counted[:, 0], [1, 1, 0.5, 0.5, 0])
 
 
@@ -356,6 +356,61 @@ def test_normalised_neighbours_are_those_of_scikit_learn():
     for row, train in enumerate(plan.train > 0):
         model = make_pipeline(StandardScaler(), KNeighborsRegressor(3)).fit(x[train], y[train])
         np.testing.assert_allclose(losses.predictions[row], model.predict(x), rtol=1e-5, atol=1e-5)  # single precision
+
+
+def neighbours_of_grid(steps, units, y, w, numbers):
+    """The number of neighbours up to the most of `numbers` with the least leave-one-out loss, and the means of them, of
+    cases at whole steps of a grid with weights [n]. Distances are sums of squares of whole numbers in some units, so
+    that those that are equal are so but for the rounding of their sums.
+    """
+    far = np.round(np.sum(np.square((steps[:, None] - steps[None]) / units), axis=2), 9)
+
+    def mean(i, weights, k):
+        order = np.argsort(far[i] + np.where(weights > 0, 0, np.inf), kind="stable")
+        edge = far[i][order[np.searchsorted(np.cumsum(weights[order]), k)]]
+        inside, at_edge = weights * (far[i] < edge), weights * (far[i] == edge)
+        return ((inside @ y) + (k - inside.sum()) * (at_edge @ y) / at_edge.sum()) / k
+
+    def loss(k):
+        used = np.flatnonzero(w)
+        return sum(w[i] * np.sum((y[i] - mean(i, w - (np.arange(len(w)) == i), k)) ** 2) for i in used)
+
+    k = numbers[0] if len(numbers) == 1 else min(numbers, key=lambda k: (round(loss(k), 9), k))
+    return k, np.array([mean(i, w, k) for i in range(len(w))])
+
+
+GRIDS = {
+    "tenths": lambda steps: 13.2 + steps / 10,
+    "sevenths": lambda steps: 100 / 3 + steps / 7,
+    "thousandths": lambda steps: 5 + steps * 1e-3,
+    "whole numbers": lambda steps: steps + 0.0,
+}
+
+
+@pytest.mark.parametrize("values", GRIDS)
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("numbers", [{"k": 1}, {"k": 3}, {"k": 25}, {"at_most": 4}, {}], ids=str)
+def test_cases_on_a_grid_are_equally_far_away_whatever_rounding_says(numbers, scaled, values):
+    """13.3 - 13.2 and 13.2 - 13.1 differ in floating point, and a grid that is normalised has other steps up than down.
+    Rows that are trained together, of a mask and of counts, and rows alone.
+    """
+    random = np.random.default_rng(16)
+    steps, y = random.integers(0, 6, (48, 2)), random.normal(size=(48, 1))
+    learner = learn.Neighbours(**numbers)
+    learner = learn.Normalised(learner, how="standard") if scaled else learner
+    data = Data(GRIDS[values](steps), y, ("a", "b"))
+    folds, counts = resample.k_fold(jax.random.key(3), 48, folds=8), resample.bootstrap(jax.random.key(4), 48, 4)
+    for plan, rows in ((folds, [0, 5]), (counts, [0, 3]), (resample.leave_out(jax.random.key(5), 48, 0.3, 1), [0])):
+        losses = assess(jax.random.key(0), learner, data, plan, keep="predictions")
+        for row in rows:
+            w = np.asarray(plan.train[row], float)
+            mean = np.average(steps, axis=0, weights=w)
+            units = np.sqrt(np.average((steps - mean) ** 2, axis=0, weights=w)) if scaled else np.ones(2)
+            most = int(min(w.sum() - 1, numbers.get("at_most", 48)))
+            k, want = neighbours_of_grid(steps, units, y, w, [numbers.get("k")] if "k" in numbers else range(1, most + 1))
+            assert losses.info["neighbours"][row] == k
+            # Predictions are kept in single precision.
+            np.testing.assert_allclose(losses.predictions[row], want, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("at_most", [None, 6])

@@ -1,6 +1,6 @@
 """Which cases are the k nearest, and how much each of them counts where several are equally far away."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
@@ -11,31 +11,38 @@ from jaxgen.learn.batched import in_any_row
 _PLACES = 6
 """Places of the lists that are added at a time: each number of a sum is then read and written once for so many."""
 
+_LAST_PLACES = {32: 4, 64: 1 << 13}
+"""Up to so many units in the last place of numbers of so many bits, differences of an input are equal."""
+
 _SHORT = 96
 """Of lists up to this length it takes less time to find how much all cases count, and not only those that do."""
 
 
-def rounding_of(inputs: int, dtype: Any) -> float:
-    """By how much two sums of the same squares may differ, relative to them."""
-    return 2 * (inputs + 2) * float(jnp.finfo(dtype).eps)
+def blur_of(far: Float[Array, "*S"], inputs: int, size: Float[Array, "*S"]) -> Float[Array, "*S"]:
+    """By how much squared distances may differ that are equal, from cases whose largest input is of some size: well
+    above what rounding brings to differences of numbers such as tenths, or of such that were normalised, and well below
+    what is known of any that were measured: 2e-12 of the inputs in double precision.
+    """
+    number = jnp.finfo(far.dtype)
+    share = 2 * inputs**0.5 * _LAST_PLACES[number.bits] * float(number.eps)
+    blur = share * (size * jnp.sqrt(far) + far)
+    return jnp.where(far < jnp.inf, blur, 0)
 
 
 def counts_of_nearest(
-    far: Float[Array, "*S"],
-    w: Float[Array, "*W"],
-    edge: Float[Array, "*E"],
+    far: Float[Array, "m *S"],
+    w: Float[Array, "m *S"],
+    edge: Float[Array, "*S"],
     k: Float[Array, ""],
-    axis: int = 0,
-    rounding: float = 0.0,
-) -> Float[Array, "*S"]:
-    """How often each case counts among the k nearest, along an axis of the distances [*S]: those as far away as the
-    k-th, but for a relative rounding, have equal shares in the places that nearer ones leave.
+    blur: Float[Array, "*S"],
+) -> Float[Array, "m *S"]:
+    """How often each of m cases counts among the k nearest: those as far away as the k-th, but for a blur, have equal
+    shares in the places that nearer ones leave.
     """
-    edge = jnp.expand_dims(edge, axis)
-    nearer = far < edge * (1 - rounding)
-    inside, at_edge = jnp.where(nearer, w, 0), jnp.where(~nearer & (far <= edge * (1 + rounding)), w, 0)
-    left = k - jnp.sum(inside, axis=axis, keepdims=True)
-    return inside + at_edge * (left / jnp.sum(at_edge, axis=axis, keepdims=True))
+    nearer = far < (edge - blur)[None]
+    inside, at_edge = jnp.where(nearer, w, 0), jnp.where(~nearer & (far <= (edge + blur)[None]), w, 0)
+    left = k - jnp.sum(inside, axis=0)
+    return inside + at_edge * (left / jnp.sum(at_edge, axis=0))[None]
 
 
 def means_up_to(
@@ -44,13 +51,13 @@ def means_up_to(
     y: Float[Array, "n K"],
     w: Float[Array, "R n"],
     k: Float[Array, " R"],
-    rounding: float,
+    blur: Float[Array, " p"],
 ) -> tuple[Float[Array, "p R K"], Bool[Array, "p R"]]:
     """Mean targets of the k nearest of n cases, of which the last are at some distance, for R weightings at once; and
-    whether they are. Distances are equal if they differ by no more than a relative rounding.
+    whether they are. Distances are equal to that if they differ by no more than a blur.
     """
-    nearer = far < edge[None] * (1 - rounding)
-    both = jnp.concatenate([nearer, ~nearer & (far <= edge[None] * (1 + rounding))], axis=1).astype(y.dtype).T
+    nearer = far < (edge - blur)[None]
+    both = jnp.concatenate([nearer, ~nearer & (far <= (edge + blur)[None])], axis=1).astype(y.dtype).T
 
     def sums(column: Float[Array, " n"]) -> tuple[Float[Array, "p R"], Float[Array, "p R"]]:
         inside, at_edge = jnp.split(jnp.matmul(both, w.T * column[:, None], precision="highest"), 2)
@@ -139,10 +146,8 @@ def means_of_listed(
     return sums / k[None, None], end.done | ((length == len(w)) & (end.inside + end.at_edge >= k[None]))
 
 
-def kth_smallest(
-    values: Float[Array, "*S"], w: Float[Array, "*W"], k: Float[Array, ""], axis: int = 0
-) -> Float[Array, "*E"]:
-    """The k-th smallest of the numbers from 0 along an axis [*S], each repeated by its weight.
+def kth_smallest(values: Float[Array, "m *S"], w: Float[Array, "m *S"], k: Float[Array, ""]) -> Float[Array, "*S"]:
+    """The k-th smallest of m numbers from 0, each repeated by its weight.
 
     It is found bit by bit, the highest first: numbers of floating point from 0 are in the order of their bits read as
     whole numbers, and a bit is set unless k of the numbers lie below what that makes. So 31 passes over the numbers
@@ -154,25 +159,25 @@ def kth_smallest(
 
     def next_bit(place, prefix):
         longer = prefix | (jnp.ones((), whole) << (bits - 2 - place).astype(whole))
-        below = jnp.where(pattern < jnp.expand_dims(longer, axis), w, 0)
-        return jnp.where(jnp.sum(below, axis=axis) < k, longer, prefix)
+        below = jnp.where(pattern < longer[None], w, 0)
+        return jnp.where(jnp.sum(below, axis=0) < k, longer, prefix)
 
-    nothing = jnp.zeros(values.shape[:axis] + values.shape[axis + 1 :], whole)
+    nothing = jnp.zeros(values.shape[1:], whole)
     return lax.bitcast_convert_type(lax.fori_loop(0, bits - 1, next_bit, nothing), values.dtype)
 
 
-def kth_one_by_one(values: Float[Array, "*S"], w: Float[Array, "*W"], k: int, axis: int = 0) -> Float[Array, "*E"]:
-    """The same of numbers [*S] for a small k, in at most k passes, each of which goes to the next larger number."""
+def kth_one_by_one(values: Float[Array, "m *S"], w: Float[Array, "m *S"], k: int) -> Float[Array, "*S"]:
+    """The same for a small k, in at most k passes, each of which goes to the next larger number."""
 
     def unfinished(state: tuple[Array, Array]) -> Bool[Array, ""]:
         return in_any_row(~jnp.all(state[1]))
 
-    def next_larger(state: tuple[Array, Array]) -> tuple[Float[Array, "*E"], Bool[Array, "*E"]]:
+    def next_larger(state: tuple[Array, Array]) -> tuple[Float[Array, "*S"], Bool[Array, "*S"]]:
         edge, enough = state
-        further = jnp.min(jnp.where(values > jnp.expand_dims(edge, axis), values, jnp.inf), axis=axis)
+        further = jnp.min(jnp.where(values > edge[None], values, jnp.inf), axis=0)
         edge = jnp.where(enough, edge, further)
-        within = jnp.sum(jnp.where(values <= jnp.expand_dims(edge, axis), w, 0), axis=axis)
+        within = jnp.sum(jnp.where(values <= edge[None], w, 0), axis=0)
         return edge, (within >= k) | (edge == jnp.inf)
 
-    shape = values.shape[:axis] + values.shape[axis + 1 :]
+    shape = values.shape[1:]
     return lax.while_loop(unfinished, next_larger, (jnp.full(shape, -1, values.dtype), jnp.zeros(shape, bool)))[0]

@@ -49,6 +49,11 @@ def unit_of(x: Float[Array, "n *D"]) -> Float[Array, ""]:
     return binary_unit(jnp.max(jnp.abs(x)))
 
 
+def sizes_of(x: Float[Array, "m D"], unit: Float[Array, ""]) -> Float[Array, " m"]:
+    """The size of the largest input of each case [m], in a unit []."""
+    return jnp.max(jnp.abs(x), axis=1) / unit
+
+
 def squared_distances(
     x: Float[Array, "n D"], w: Float[Array, " n"], cases: Float[Array, "m D"], unit: Float[Array, ""]
 ) -> Float[Array, "n m"]:

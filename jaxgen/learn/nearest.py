@@ -9,7 +9,8 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
 from jaxgen.learn.batched import in_any_row, once, where_rare
-from jaxgen.learn.distances import in_blocks, squared_distances, sum_over_inputs, unit_of
+from jaxgen.learn.counting import blur_of
+from jaxgen.learn.distances import in_blocks, sizes_of, squared_distances, sum_over_inputs, unit_of
 from jaxgen.learn.ranked import first_alike, in_order
 from jaxgen.types import RowFills
 from jaxgen.types.devices import on_cpu
@@ -105,8 +106,8 @@ def nearest_by_products(
     """
     centred, squares, errors = _for_products(x, unit, x.dtype)
 
-    def of_block(block: tuple[Array, Array, Array]) -> tuple[Int[Array, "b M"], Int[Array, "b M"], Bool[Array, " b"]]:
-        from_mean, square, error = block
+    def of_block(block: tuple[Array, ...]) -> tuple[Int[Array, "b M"], Int[Array, "b M"], Bool[Array, " b"]]:
+        from_mean, square, error, size = block
         products = jnp.matmul(from_mean, centred.T, precision="highest")
         far = jnp.where(w[None] > 0, square[:, None] + squares[None] - 2 * products, jnp.inf)
         _, listed, beyond = _least(far, length)
@@ -115,10 +116,13 @@ def nearest_by_products(
             sure = least[:, 1] >= error / _NOTHING
             least = jnp.minimum(least, beyond[:, None])
         else:
-            sure = (least[:, k - 1] >= error / _NOTHING) & (least[:, k - 1] + error < beyond)
-        return jnp.take_along_axis(listed, place, axis=1), first_alike(least, error), sure
+            last = least[:, k - 1]
+            sure = (last >= error / _NOTHING) & (last + error + blur_of(last, x.shape[1], size) < beyond)
+        blur = error[:, None] + blur_of(least, x.shape[1], size[:, None])
+        return jnp.take_along_axis(listed, place, axis=1), first_alike(least, blur), sure
 
-    case, first, sure = in_blocks(of_block, (centred, squares, errors), _LISTED_AT_A_TIME // len(x), "edge")
+    blocks = centred, squares, errors, sizes_of(x, unit)
+    case, first, sure = in_blocks(of_block, blocks, _LISTED_AT_A_TIME // len(x), "edge")
     return case, first, jnp.all(sure)
 
 
@@ -139,11 +143,10 @@ def _least(far: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b M"], 
     """The least of each row of numbers, in their order and in single precision, which they are, and a number [b] that
     none of the others comes below, infinite where there are no others.
 
-    Numbers are compared in single precision, in which XLA looks for the least and does not sort all of them. The last
-    is found as the least of what it gives: a slice of that would make XLA sort all.
+    Numbers are compared in single precision, in which XLA looks for the least and does not sort all of them.
     """
     near, case = _largest(-far.astype(jnp.float32), length)
-    last = -jnp.min(near, axis=1).astype(far.dtype)
+    last = -near[:, -1].astype(far.dtype)
     if length == far.shape[1]:
         last = jnp.full_like(last, jnp.inf)
     elif far.dtype != near.dtype:
@@ -161,17 +164,24 @@ def _largest(values: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b 
     rows, n = values.shape
     groups = next((groups for times, groups in _GROUPS.items() if n >= times * length and on_cpu()), 1)
     if groups == 1:
-        found, place = lax.top_k(values, length)
-        return found, place
+        return _top(values, length)
     width = n // groups
     columns = values[:, : groups * width].reshape(rows, groups, width)
-    column = lax.top_k(jnp.max(columns, axis=1), length)[1]
+    column = _top(jnp.max(columns, axis=1), length)[1]
     whole = jnp.broadcast_to(column[:, None], (rows, groups, length))
     some = jnp.take_along_axis(columns, whole, axis=2).reshape(rows, -1)
     where = (jnp.arange(groups, dtype=column.dtype)[None, :, None] * width + whole).reshape(rows, -1)
     rest = jnp.broadcast_to(jnp.arange(groups * width, n, dtype=column.dtype)[None], (rows, n - groups * width))
-    found, place = lax.top_k(jnp.concatenate([some, values[:, groups * width :]], axis=1), length)
+    found, place = _top(jnp.concatenate([some, values[:, groups * width :]], axis=1), length)
     return found, jnp.take_along_axis(jnp.concatenate([where, rest], axis=1), place, axis=1)
+
+
+def _top(values: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b M"], Int[Array, "b M"]]:
+    """`lax.top_k`. XLA for CPUs would sort all numbers where it finds slices of what that gives, of some of the rows as
+    of some of the places; it finds none behind a minimum.
+    """
+    found, place = lax.top_k(values, length)
+    return jnp.minimum(found, jnp.finfo(found.dtype).max), jnp.minimum(place, values.shape[1] - 1)
 
 
 class LargestUnits(NamedTuple):
@@ -214,45 +224,47 @@ class LargestUnits(NamedTuple):
         moved = None if fills is None else fills._replace(more=fills.more / largest[None])
         return cls(cases, unit, factors, moved)
 
-    def lists(self, length: int) -> tuple[Int[Array, "n M"], Float[Array, "n #R"]]:
-        """The nearest cases of each, [n, M], and a finite distance that no other case comes below in the units of any
-        row, [n, 1], or of each, [n, R].
+    def lists(
+        self, length: int, at: Int[Array, " m"] | None = None
+    ) -> tuple[Int[Array, "m M"], Float[Array, "m #R"]]:
+        """The nearest cases of each, or of some [m]: [m, M], and a finite distance that no other case comes below in
+        the units of any row, [m, 1], or of each, [m, R].
         """
-        _, case, beyond = nearest_cases(self.x, self.unit, length, ordered=False)
+        if at is None:
+            _, case, beyond = nearest_cases(self.x, self.unit, length, ordered=False)
+        else:
+            far = squared_distances(self.x, jnp.ones_like(self.x[:, 0]), self.x[at], self.unit)
+            _, case, beyond = _least(far.T, length)
         number = jnp.finfo(beyond.dtype)
         rounding = (4 * self.x.shape[1] + 2 * case.shape[1]) * float(number.eps)
         beyond = jnp.minimum((1 - rounding) * beyond, number.max)[:, None]
         if self.fills is not None:
             squares = jnp.square(self.fills.more / self.unit)
             moved = jnp.sqrt(jnp.matmul(self.fills.missing, squares.T, precision="highest"))
-            left = jnp.sqrt(beyond) - (1 + rounding) * (moved + jnp.max(moved, axis=0)[None])
+            own = moved if at is None else moved[at]
+            left = jnp.sqrt(beyond) - (1 + rounding) * (own + jnp.max(moved, axis=0)[None])
             beyond = jnp.square(jnp.maximum(left, 0))
         return case, beyond
 
     def apart(
-        self, at: Int[Array, " b"], case: Int[Array, "b M"], w: Float[Array, "R n"], *, rows_last: bool
-    ) -> tuple[Float[Array, "b *MR"], Float[Array, "b *MR"]]:
+        self, at: Int[Array, " b"], case: Int[Array, "M b"], w: Float[Array, "R n"]
+    ) -> tuple[Float[Array, "M b R"], Float[Array, "M b R"]]:
         """How far away the cases in lists of other cases are in the units of every row, infinite for those that it does
-        not train on, and their weights: [b, M, R], or [b, R, M].
+        not train on, and their weights.
         """
-        place = "bmr" if rows_last else "brm"
-        weight = w.T[case] if rows_last else jnp.moveaxis(w.T[case], 2, 1)
-        difference = (self.x[case] - self.x[at][:, None]) / self.unit
+        weight = w.T[case]
+        difference = (self.x[case] - self.x[at][None]) / self.unit
         if self.fills is None:
             # A product of matrices without differences: all its terms are at least 0.
-            far = jnp.einsum(f"bmd,rd->{place}", jnp.square(difference), self.factors, precision="highest")
+            far = jnp.einsum("mbd,rd->mbr", jnp.square(difference), self.factors, precision="highest")
         else:
             missing, more = self.fills.missing, self.fills.more / self.unit
-            gap = missing[case] - missing[at][:, None]
+            gap = missing[case] - missing[at][None]
 
-            def term(d: Any) -> Float[Array, "b *MR"]:
+            def term(d: Any) -> Float[Array, "M b R"]:
                 """What an input adds."""
-                rows = (more[:, d][None, None], self.factors[:, d][None, None])
-                lists = difference[..., d][..., None], gap[..., d][..., None]
-                (by, factor), (apart, filled) = (
-                    (pair if rows_last else tuple(jnp.swapaxes(a, 1, 2) for a in pair)) for pair in (rows, lists)
-                )
-                return factor * jnp.square(apart + filled * by)
+                by, factor = more[:, d][None, None], self.factors[:, d][None, None]
+                return factor * jnp.square(difference[..., d][..., None] + gap[..., d][..., None] * by)
 
             far = sum_over_inputs(term, len(more.T), jnp.zeros_like(weight))
         return once(jnp.where(weight > 0, far, jnp.inf)), weight
@@ -276,6 +288,10 @@ class LargestUnits(NamedTuple):
         far = lax.fori_loop(0, len(ours), add, jnp.zeros((len(self.x), len(at)), self.x.dtype))
         weight = w[row].T
         return once(jnp.where(weight > 0, far, jnp.inf)), weight
+
+    def blur_of(self, far: Float[Array, "b R"], at: Int[Array, " b"]) -> Float[Array, "b R"]:
+        """By how much squared distances from cases may differ that are equal."""
+        return blur_of(far, self.x.shape[1], sizes_of(self.x[at], self.unit)[:, None])
 
     @property
     def alike_enough(self) -> Bool[Array, " R"]:

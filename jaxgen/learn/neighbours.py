@@ -10,14 +10,14 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.batched import in_any_row, where_rare
 from jaxgen.learn.counting import (
+    blur_of,
     counts_of_nearest,
     kth_one_by_one,
     kth_smallest,
     means_of_listed,
     means_up_to,
-    rounding_of,
 )
-from jaxgen.learn.distances import AT_A_TIME, in_blocks, squared_distances, unit_of
+from jaxgen.learn.distances import AT_A_TIME, in_blocks, sizes_of, squared_distances, unit_of
 from jaxgen.learn.nearest import MANY_INPUTS, LargestUnits, again_where, nearest_by_products, nearest_cases
 from jaxgen.learn.products import plain_units
 from jaxgen.learn.ranked import Ranked, first_alike, in_order
@@ -68,10 +68,16 @@ _LISTED_MORE, _STEADY = 2, 2000
 not of so many cases, of which units differ little.
 """
 
-_LONGER = 8
-"""By this factor lists are longer where units of rows differ and more than one list in so many is too short, as where
-many cases are equally far away.
+_FEW_ROWS, _IN_LISTS = 32, 1 << 14
+"""Up to so many rows with units of their own, several cases fill vector registers together, with so many distances."""
+
+_LONGER = 4
+"""By this factor lists are longer of cases whose lists are too short where units of rows differ, as they are where many
+cases are equally far away.
 """
+
+_ROW_BY_ROW = 8
+"""If more than one list of many inputs in so many is too short there, every row has lists of its own."""
 
 
 class NeighboursFit(NamedTuple):
@@ -93,8 +99,9 @@ class Neighbours(Learner):
 
     Of all k from 1 to n - 1 the one with the least mean squared leave-one-out loss is taken, the smallest of equals. A
     case of weight 2 counts as two neighbours. Where several cases are equally far away and not all of them are among
-    the k, each has an equal share in the places left, so the order of the cases does not matter. Inputs should be in
-    comparable units: `Normalised(Neighbours())` is knn-cv-1. Of a classification the predictions are the shares of the
+    the k, each has an equal share in the places left, so the order of the cases does not matter. So they are if their
+    distances differ by some 1e-12 of the inputs: 13.3 and 13.1 are equally far away from 13.2, though not in floating
+    point. Inputs should be in comparable units: `Normalised(Neighbours())` is knn-cv-1. Of a classification the predictions are the shares of the
     classes. Choosing k sorts all cases by their distance from each, once for all rows that share their units, which
     needs memory for some n^2 numbers; losses that are equal but for rounding are equal. With `at_most` only the nearest
     of each are looked for, which takes not much longer than a given k and little memory.
@@ -146,7 +153,7 @@ class Neighbours(Learner):
 
         def exactly() -> Ranked:
             far, case, _ = nearest_cases(x, unit, self._listed, w)
-            return Ranked(case, first_alike(far))
+            return Ranked(case, first_alike(far, blur_of(far, inputs, sizes_of(x, unit)[:, None])))
 
         if self.k is None or w is not None or inputs < _BY_PRODUCTS or not self._listed < n < _LONG * self._listed:
             return exactly()
@@ -207,7 +214,8 @@ class Neighbours(Learner):
             """Of some cases, with all others that are as far away as the last of the list."""
             edge = jnp.sum(jnp.square((x[at] - x[ranked.case[at, -1]]) / unit), axis=1)
             far = squared_distances(x, jnp.ones_like(x[:, 0]), x[at], unit)
-            return means_up_to(edge, far, y, w, fit.k.astype(y.dtype), rounding_of(inputs, far.dtype))
+            blur = blur_of(edge, inputs, sizes_of(x[at], unit))
+            return means_up_to(edge, far, y, w, fit.k.astype(y.dtype), blur)
 
         if self.k is None and not self._sorts_all(n) and n * n <= _MOST_SORTED:
 
@@ -292,47 +300,63 @@ class Neighbours(Learner):
         if x.shape[1] >= MANY_INPUTS and len(x) <= _FEW_CASES * self._listed:
             return self._in_units_row_by_row(x, y, w, units, fills)
         k, n, rows, number = int(self.k), len(x), len(w), jnp.asarray(self.k, x.dtype)
-        cases, rounding = LargestUnits.of(x, w, units.x_scale, fills), rounding_of(x.shape[1], x.dtype)
+        cases = LargestUnits.of(x, w, units.x_scale, fills)
 
-        def edge_of(apart: Float[Array, "*S"], weight: Float[Array, "*S"], axis: int) -> Float[Array, "*E"]:
+        def edge_of(apart: Float[Array, "m *S"], weight: Float[Array, "m *S"]) -> Float[Array, "*S"]:
             """How far away the k-th is."""
-            few = k <= _FEW
-            return kth_one_by_one(apart, weight, k, axis) if few else kth_smallest(apart, weight, number, axis)
+            return kth_one_by_one(apart, weight, k) if k <= _FEW else kth_smallest(apart, weight, number)
 
         def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b R K"], Float[Array, "b R"]]:
             """Of cases with lists of neighbours: mean targets, and how far away they are, infinite for too few."""
-            at, case = block
-            apart, weight = cases.apart(at, case, w, rows_last=True)
-            edge = edge_of(apart, weight, 1)
-            counted = counts_of_nearest(apart, weight, edge, number, axis=1, rounding=rounding)
-            sums = jnp.einsum("bmr,bmk->bkr", counted, y[case], precision="highest")
-            end = jnp.where(jnp.sum(weight, axis=1) >= k, edge * (1 + rounding), jnp.inf)
-            return jnp.moveaxis(sums / k, 2, 1), end
+            at, case = block[0], block[1].T
+            length, some = case.shape
+            apart, weight = (a.reshape(length, -1) for a in cases.apart(at, case, w))
+            edge = edge_of(apart, weight)
+            blur = cases.blur_of(edge.reshape(some, rows), at).reshape(-1)
+            counted = counts_of_nearest(apart, weight, edge, number, blur).reshape(length, some, rows)
+            sums = jnp.einsum("mbr,mbk->brk", counted, y[case], precision="highest")
+            end = jnp.where(jnp.sum(weight, axis=0) >= k, edge + blur, jnp.inf)
+            return sums / k, end.reshape(some, rows)
+
+        def each_alone(block: tuple[Array, Array]) -> tuple[Float[Array, "b R K"], Float[Array, "b R"]]:
+            """The same, case by case."""
+            found = jax.vmap(lambda at, case: means((at[None], case[None])))(*block)
+            return jax.tree.map(lambda a: a[:, 0], found)
 
         def means_of_all(pair: Int[Array, " p"]) -> Float[Array, "p K"]:
             """Of some cases, each in one row, among all cases."""
             apart, weight = cases.apart_from_all(pair // rows, w, pair % rows)
-            counted = counts_of_nearest(apart, weight, edge_of(apart, weight, 0), number, rounding=rounding)
+            edge = edge_of(apart, weight)
+            counted = counts_of_nearest(apart, weight, edge, number, cases.blur_of(edge[:, None], pair // rows)[:, 0])
             return jnp.matmul(counted.T, y, precision="highest") / k
 
-        def from_lists(length: int) -> tuple[Float[Array, "n R K"], Bool[Array, "n R"]]:
-            """From lists of so many neighbours: mean targets, and which lists are too short."""
-            case, last = cases.lists(length)
-            predictions, edges = in_blocks(means, (jnp.arange(n), case), AT_A_TIME // (length * rows))
+        def from_lists(
+            at: Int[Array, " m"], case: Int[Array, "m M"], last: Float[Array, "m #R"]
+        ) -> tuple[Float[Array, "m R K"], Bool[Array, "m R"]]:
+            """From lists of neighbours of some cases: mean targets, and which lists are too short."""
+            together = rows <= _FEW_ROWS and on_cpu()
+            most = (_IN_LISTS if together else AT_A_TIME) // (case.shape[1] * rows)
+            predictions, edges = in_blocks(means if together else each_alone, (at, case), most)
             return predictions, ~(edges < last) & (jnp.sum(w, axis=1) >= k)[None]
 
         listed = self._listed * (_LISTED_MORE if x.shape[1] >= MANY_INPUTS and n < _STEADY else 1)
-        predictions, short = found = from_lists(min(n, listed))
-        many = jnp.mean(short.astype(x.dtype)) * _LONGER > 1
+        predictions, short = found = from_lists(jnp.arange(n), *cases.lists(min(n, listed)))
+        longer, shorts = _LONGER * self._listed, jnp.sum(short.astype(x.dtype))
         if x.shape[1] >= MANY_INPUTS:
 
             def row_by_row() -> tuple[Float[Array, "n R K"], Bool[Array, "n R"]]:
                 _, trusted, predictions = self._in_units_row_by_row(x, y, w, units, fills)
                 return jnp.moveaxis(predictions, 0, 1), jnp.broadcast_to(~trusted[None], short.shape)
 
-            predictions, short = where_rare(many, row_by_row, found)
-        elif (longer := _LONGER * self._listed) <= n // 2:
-            predictions, short = where_rare(many, lambda: from_lists(longer), found)
+            predictions, short = where_rare(shorts * _ROW_BY_ROW > short.size, row_by_row, found)
+        elif longer <= n // 2:
+            # Where most rows need them, longer lists take less time than all cases for each of these rows.
+            in_any = jnp.any(short, axis=1)
+            less = shorts * n > jnp.sum(in_any.astype(x.dtype)) * (n + longer * rows)
+            most = AT_A_TIME // max(n, longer * rows)
+            predictions, short = again_where(
+                in_any & less, found, lambda at: from_lists(at, *cases.lists(longer, at)), most
+            )
         predictions = again_where(short, predictions, means_of_all, AT_A_TIME // n)
         fit = _without_cases(jnp.full(rows, k, jnp.int32), jnp.full(rows, jnp.nan, x.dtype))
         return fit, cases.alike_enough, jnp.moveaxis(predictions, 1, 0)
@@ -357,18 +381,19 @@ class Neighbours(Learner):
         def ordered(block: tuple[Array, Array, Array, Array]) -> tuple[Ranked, Bool[Array, "b R"]]:
             """The lists of some cases for each row, [b, R, M], and which of them are too short."""
             at, own, case, last = block
-            apart, weight = cases.apart(at, case, w, rows_last=False)
+            apart, weight = (jnp.moveaxis(a, 0, 2) for a in cases.apart(at, case.T, w))
             known = jnp.sum(jnp.where(apart < last[..., None], weight, 0), axis=2)
             far, place = in_order(apart.reshape(-1, length))
             listed = jnp.take_along_axis(jnp.repeat(case, rows, axis=0), place, axis=1)
-            ranked = Ranked.up_to(jnp.broadcast_to(last, apart.shape[:2]).reshape(-1), far, listed, n)
+            blur = cases.blur_of(far.reshape(len(at), -1), at).reshape(far.shape)
+            ranked = Ranked.up_to(jnp.broadcast_to(last, apart.shape[:2]).reshape(-1), far, blur, listed, n)
             return jax.tree.map(lambda a: a.reshape(apart.shape), ranked), known - jnp.minimum(own, 1) < wanted[None]
 
         def ordered_of_all(pair: Int[Array, " p"]) -> Ranked:
             """Of some cases, each in one row, lists of the nearest of all cases."""
             apart, _ = cases.apart_from_all(pair // rows, w, pair % rows)
             far, case = (a[:, :length] for a in in_order(apart.T))
-            return Ranked.up_to(jnp.full(len(pair), jnp.inf), far, case, n)
+            return Ranked.up_to(jnp.full(len(pair), jnp.inf), far, cases.blur_of(far, pair // rows), case, n)
 
         lists, short = in_blocks(ordered, (jnp.arange(n), w.T, case, last), AT_A_TIME // (length * rows))
         lists = again_where(short, lists, ordered_of_all, AT_A_TIME // n)
@@ -508,5 +533,5 @@ def _means_of_nearest(
     far = squared_distances(params.x, params.w, cases, unit)
     w, k = params.w[:, None], params.k.astype(far.dtype)
     edge = kth_smallest(far, w, k) if few is None else kth_one_by_one(far, w, few)
-    rounding = rounding_of(cases.shape[1], far.dtype)
-    return jnp.matmul(counts_of_nearest(far, w, edge, k, rounding=rounding).T, params.y, precision="highest") / k
+    blur = blur_of(edge, cases.shape[1], sizes_of(cases, unit))
+    return jnp.matmul(counts_of_nearest(far, w, edge, k, blur).T, params.y, precision="highest") / k

@@ -7,7 +7,8 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.learn.batched import in_any_row
-from jaxgen.learn.distances import AT_A_TIME, in_blocks, squared_distances
+from jaxgen.learn.counting import blur_of
+from jaxgen.learn.distances import AT_A_TIME, in_blocks, sizes_of, squared_distances
 from jaxgen.learn.scale import binary_unit
 
 _LOSSES_AT_A_TIME = 1 << 11
@@ -33,18 +34,25 @@ class Ranked(NamedTuple):
 
         def ranked(block: Float[Array, "b D"]) -> Ranked:
             far, case = in_order(squared_distances(x, all_cases, block, unit).T)
-            return Ranked(case, first_alike(far))
+            return Ranked(case, first_alike(far, blur_of(far, x.shape[1], sizes_of(block, unit)[:, None])))
 
         return in_blocks(ranked, x, AT_A_TIME // len(x))
 
     @classmethod
-    def up_to(cls, end: Float[Array, " b"], far: Float[Array, "b M"], case: Int[Array, "b M"], nobody: int) -> "Ranked":
-        """Of lists of distances in their order, and which cases they are of, those places that come before a distance
-        that other cases may have, [b]; all others hold a case that is `nobody`.
+    def up_to(
+        cls,
+        end: Float[Array, " b"],
+        far: Float[Array, "b M"],
+        blur: Float[Array, "b M"],
+        case: Int[Array, "b M"],
+        nobody: int,
+    ) -> "Ranked":
+        """Of lists of distances in their order, equal up to a blur, and which cases they are of, those places that come
+        before a distance that other cases may have, [b]; all others hold a case that is `nobody`.
         """
-        before = far < end[:, None]
+        before = far + blur < end[:, None]
         place = lax.broadcasted_iota(jnp.int32, far.shape, 1)
-        return cls(jnp.where(before, case, nobody), jnp.where(before, first_alike(far), place))
+        return cls(jnp.where(before, case, nobody), jnp.where(before, first_alike(far, blur), place))
 
     def best_numbers(
         self, y: Float[Array, "n K"], w: Float[Array, "R n"], at_most: int | None = None
@@ -315,14 +323,13 @@ class _Passed(NamedTuple):
     steps: list[Float[Array, " kR"]]
 
 
-def first_alike(far: Float[Array, "n M"], error: Float[Array, " n"] | None = None) -> Int[Array, "n M"]:
-    """In lists of distances in their order, [n, M], of each place the first place with the same distance, [n, M]. In
-    double precision distances are the same if `in_order` may have rounded them to neighbouring numbers; and up to an
-    error in those of each case, [n].
+def first_alike(far: Float[Array, "n M"], blur: Float[Array, "n M"]) -> Int[Array, "n M"]:
+    """In lists of distances in their order, [n, M], of each place the first place with the same distance, [n, M].
+    Distances are the same if they differ from the one before by no more than its blur, [n, M]; in double precision also
+    if `in_order` may have rounded them to neighbouring numbers.
     """
     rounding = 4 * far.shape[1] * float(jnp.finfo(far.dtype).eps) if far.dtype == jnp.float64 else 0.0
     place = lax.broadcasted_iota(jnp.int32, far.shape, 1)
-    wrong = 0 if error is None else error[:, None]
-    more = far[:, 1:] > far[:, :-1] * (1 + rounding) + wrong
+    more = far[:, 1:] > far[:, :-1] * (1 + rounding) + blur[:, :-1]
     further = jnp.concatenate([jnp.ones_like(far[:, :1], bool), more], axis=1)
     return lax.cummax(jnp.where(further, place, 0), axis=1)
