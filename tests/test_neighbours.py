@@ -407,7 +407,8 @@ def test_cases_on_a_grid_are_equally_far_away_whatever_rounding_says(numbers, sc
             mean = np.average(steps, axis=0, weights=w)
             units = np.sqrt(np.average((steps - mean) ** 2, axis=0, weights=w)) if scaled else np.ones(2)
             most = int(min(w.sum() - 1, numbers.get("at_most", 48)))
-            k, want = neighbours_of_grid(steps, units, y, w, [numbers.get("k")] if "k" in numbers else range(1, most + 1))
+            tried = [numbers["k"]] if "k" in numbers else range(1, most + 1)
+            k, want = neighbours_of_grid(steps, units, y, w, tried)
             assert losses.info["neighbours"][row] == k
             # Predictions are kept in single precision.
             np.testing.assert_allclose(losses.predictions[row], want, rtol=1e-6, atol=1e-6)

@@ -8,6 +8,11 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.learn.batched import in_any_row
 
+FEW = 20
+"""Up to this many neighbours, the next one is looked for in a pass of its own; more are found by the bits of their
+distances.
+"""
+
 _PLACES = 6
 """Places of the lists that are added at a time: each number of a sum is then read and written once for so many."""
 
@@ -18,7 +23,7 @@ _SHORT = 96
 """Of lists up to this length it takes less time to find how much all cases count, and not only those that do."""
 
 
-def blur_of(far: Float[Array, "*S"], inputs: int, size: Float[Array, "*S"]) -> Float[Array, "*S"]:
+def blur_of(far: Float[Array, "*S"], inputs: int, size: Float[Array, "*#S"]) -> Float[Array, "*S"]:
     """By how much squared distances may differ that are equal, from cases whose largest input is of some size: well
     above what rounding brings to differences of numbers such as tenths, or of such that were normalised, and well below
     what is known of any that were measured: 2e-12 of the inputs in double precision.
@@ -31,7 +36,7 @@ def blur_of(far: Float[Array, "*S"], inputs: int, size: Float[Array, "*S"]) -> F
 
 def counts_of_nearest(
     far: Float[Array, "m *S"],
-    w: Float[Array, "m *S"],
+    w: Float[Array, "m *#S"],
     edge: Float[Array, "*S"],
     k: Float[Array, ""],
     blur: Float[Array, "*S"],
@@ -146,7 +151,7 @@ def means_of_listed(
     return sums / k[None, None], end.done | ((length == len(w)) & (end.inside + end.at_edge >= k[None]))
 
 
-def kth_smallest(values: Float[Array, "m *S"], w: Float[Array, "m *S"], k: Float[Array, ""]) -> Float[Array, "*S"]:
+def kth_smallest(values: Float[Array, "m *S"], w: Float[Array, "m *#S"], k: Float[Array, ""]) -> Float[Array, "*S"]:
     """The k-th smallest of m numbers from 0, each repeated by its weight.
 
     It is found bit by bit, the highest first: numbers of floating point from 0 are in the order of their bits read as
@@ -166,7 +171,7 @@ def kth_smallest(values: Float[Array, "m *S"], w: Float[Array, "m *S"], k: Float
     return lax.bitcast_convert_type(lax.fori_loop(0, bits - 1, next_bit, nothing), values.dtype)
 
 
-def kth_one_by_one(values: Float[Array, "m *S"], w: Float[Array, "m *S"], k: int) -> Float[Array, "*S"]:
+def kth_one_by_one(values: Float[Array, "m *S"], w: Float[Array, "m *#S"], k: int) -> Float[Array, "*S"]:
     """The same for a small k, in at most k passes, each of which goes to the next larger number."""
 
     def unfinished(state: tuple[Array, Array]) -> Bool[Array, ""]:

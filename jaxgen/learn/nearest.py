@@ -38,6 +38,9 @@ _LISTED_AT_A_TIME = 1 << 20
 _MUCH_LARGER = 2.0**64
 """Up to this factor between the squared scales of rows, differences are far from the smallest numbers."""
 
+_UNROLLED = 4
+"""Rounds of a loop that XLA makes one pass over the numbers of."""
+
 _FEWEST_AGAIN = 16
 """The fewest cases that are looked at again at a time."""
 
@@ -224,9 +227,7 @@ class LargestUnits(NamedTuple):
         moved = None if fills is None else fills._replace(more=fills.more / largest[None])
         return cls(cases, unit, factors, moved)
 
-    def lists(
-        self, length: int, at: Int[Array, " m"] | None = None
-    ) -> tuple[Int[Array, "m M"], Float[Array, "m #R"]]:
+    def lists(self, length: int, at: Int[Array, " m"] | None = None) -> tuple[Int[Array, "m M"], Float[Array, "m #R"]]:
         """The nearest cases of each, or of some [m]: [m, M], and a finite distance that no other case comes below in
         the units of any row, [m, 1], or of each, [m, R].
         """
@@ -285,7 +286,7 @@ class LargestUnits(NamedTuple):
                 difference = difference + gap * (self.fills.more[row, d] / self.unit)[None]
             return far + factors[d][None] * jnp.square(difference)
 
-        far = lax.fori_loop(0, len(ours), add, jnp.zeros((len(self.x), len(at)), self.x.dtype))
+        far = lax.fori_loop(0, len(ours), add, jnp.zeros((len(self.x), len(at)), self.x.dtype), unroll=_UNROLLED)
         weight = w[row].T
         return once(jnp.where(weight > 0, far, jnp.inf)), weight
 
@@ -308,7 +309,7 @@ def _alike(x: Float[Array, "n D"], w: Float[Array, "R n"]) -> Bool[Array, "R D"]
         return jnp.minimum(ends[0], least), jnp.maximum(ends[1], most)
 
     begin = jnp.full((len(w), x.shape[1]), jnp.inf, x.dtype)
-    low, high = lax.fori_loop(0, len(x), next_case, (begin, -begin))
+    low, high = lax.fori_loop(0, len(x), next_case, (begin, -begin), unroll=_UNROLLED)
     return low == high
 
 

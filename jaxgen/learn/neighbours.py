@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.batched import in_any_row, where_rare
 from jaxgen.learn.counting import (
+    FEW,
     blur_of,
     counts_of_nearest,
     kth_one_by_one,
@@ -18,17 +19,13 @@ from jaxgen.learn.counting import (
     means_up_to,
 )
 from jaxgen.learn.distances import AT_A_TIME, in_blocks, sizes_of, squared_distances, unit_of
+from jaxgen.learn.given_number import GivenNumber
 from jaxgen.learn.nearest import MANY_INPUTS, LargestUnits, again_where, nearest_by_products, nearest_cases
 from jaxgen.learn.products import plain_units
 from jaxgen.learn.ranked import Ranked, first_alike, in_order
 from jaxgen.types import Data, Freedom, Key, Learner, Plan, RowFills, RowUnits
 from jaxgen.types.devices import on_cpu
 from jaxgen.types.numbers import require
-
-_FEW = 20
-"""Up to this many neighbours, the next one is looked for in a pass of its own; more are found by the bits of their
-distances.
-"""
 
 _MOST_LISTED = 256 * 100_000
 """Up to so many neighbours of all cases together, rows share lists, of up to four times as many: a gigabyte."""
@@ -64,12 +61,9 @@ inputs from those listed would take longer.
 """
 
 _LISTED_MORE, _STEADY = 2, 2000
-"""By this factor lists of many inputs are longer where units of rows differ, since distances are then much alike; but
-not of so many cases, of which units differ little.
+"""By up to this factor lists of many inputs are longer where units of rows differ, since distances are the more alike
+the more inputs there are; but not of so many cases, of which units differ little.
 """
-
-_FEW_ROWS, _IN_LISTS = 32, 1 << 14
-"""Up to so many rows with units of their own, several cases fill vector registers together, with so many distances."""
 
 _LONGER = 4
 """By this factor lists are longer of cases whose lists are too short where units of rows differ, as they are where many
@@ -299,50 +293,12 @@ class Neighbours(Learner):
             return known(x, y, w, units, fills)
         if x.shape[1] >= MANY_INPUTS and len(x) <= _FEW_CASES * self._listed:
             return self._in_units_row_by_row(x, y, w, units, fills)
-        k, n, rows, number = int(self.k), len(x), len(w), jnp.asarray(self.k, x.dtype)
-        cases = LargestUnits.of(x, w, units.x_scale, fills)
-
-        def edge_of(apart: Float[Array, "m *S"], weight: Float[Array, "m *S"]) -> Float[Array, "*S"]:
-            """How far away the k-th is."""
-            return kth_one_by_one(apart, weight, k) if k <= _FEW else kth_smallest(apart, weight, number)
-
-        def means(block: tuple[Array, Array]) -> tuple[Float[Array, "b R K"], Float[Array, "b R"]]:
-            """Of cases with lists of neighbours: mean targets, and how far away they are, infinite for too few."""
-            at, case = block[0], block[1].T
-            length, some = case.shape
-            apart, weight = (a.reshape(length, -1) for a in cases.apart(at, case, w))
-            edge = edge_of(apart, weight)
-            blur = cases.blur_of(edge.reshape(some, rows), at).reshape(-1)
-            counted = counts_of_nearest(apart, weight, edge, number, blur).reshape(length, some, rows)
-            sums = jnp.einsum("mbr,mbk->brk", counted, y[case], precision="highest")
-            end = jnp.where(jnp.sum(weight, axis=0) >= k, edge + blur, jnp.inf)
-            return sums / k, end.reshape(some, rows)
-
-        def each_alone(block: tuple[Array, Array]) -> tuple[Float[Array, "b R K"], Float[Array, "b R"]]:
-            """The same, case by case."""
-            found = jax.vmap(lambda at, case: means((at[None], case[None])))(*block)
-            return jax.tree.map(lambda a: a[:, 0], found)
-
-        def means_of_all(pair: Int[Array, " p"]) -> Float[Array, "p K"]:
-            """Of some cases, each in one row, among all cases."""
-            apart, weight = cases.apart_from_all(pair // rows, w, pair % rows)
-            edge = edge_of(apart, weight)
-            counted = counts_of_nearest(apart, weight, edge, number, cases.blur_of(edge[:, None], pair // rows)[:, 0])
-            return jnp.matmul(counted.T, y, precision="highest") / k
-
-        def from_lists(
-            at: Int[Array, " m"], case: Int[Array, "m M"], last: Float[Array, "m #R"]
-        ) -> tuple[Float[Array, "m R K"], Bool[Array, "m R"]]:
-            """From lists of neighbours of some cases: mean targets, and which lists are too short."""
-            together = rows <= _FEW_ROWS and on_cpu()
-            most = (_IN_LISTS if together else AT_A_TIME) // (case.shape[1] * rows)
-            predictions, edges = in_blocks(means if together else each_alone, (at, case), most)
-            return predictions, ~(edges < last) & (jnp.sum(w, axis=1) >= k)[None]
-
-        listed = self._listed * (_LISTED_MORE if x.shape[1] >= MANY_INPUTS and n < _STEADY else 1)
-        predictions, short = found = from_lists(jnp.arange(n), *cases.lists(min(n, listed)))
-        longer, shorts = _LONGER * self._listed, jnp.sum(short.astype(x.dtype))
-        if x.shape[1] >= MANY_INPUTS:
+        (n, inputs), rows = x.shape, len(w)
+        given = GivenNumber(LargestUnits.of(x, w, units.x_scale, fills), y, w, int(self.k))
+        more = min(_LISTED_MORE, (inputs / MANY_INPUTS) ** 0.5) if inputs >= MANY_INPUTS and n < _STEADY else 1
+        predictions, short = found = given.from_lists(min(n, int(more * self._listed)))
+        shorts, longer = jnp.sum(short.astype(x.dtype)), _LONGER * self._listed
+        if inputs >= MANY_INPUTS:
 
             def row_by_row() -> tuple[Float[Array, "n R K"], Bool[Array, "n R"]]:
                 _, trusted, predictions = self._in_units_row_by_row(x, y, w, units, fills)
@@ -350,16 +306,14 @@ class Neighbours(Learner):
 
             predictions, short = where_rare(shorts * _ROW_BY_ROW > short.size, row_by_row, found)
         elif longer <= n // 2:
-            # Where most rows need them, longer lists take less time than all cases for each of these rows.
-            in_any = jnp.any(short, axis=1)
-            less = shorts * n > jnp.sum(in_any.astype(x.dtype)) * (n + longer * rows)
+            # Lists take less time than all cases for each row where most rows need them.
+            cases = jnp.any(short, axis=1)
+            wanted = shorts * n > jnp.sum(cases.astype(x.dtype)) * (n + longer * rows)
             most = AT_A_TIME // max(n, longer * rows)
-            predictions, short = again_where(
-                in_any & less, found, lambda at: from_lists(at, *cases.lists(longer, at)), most
-            )
-        predictions = again_where(short, predictions, means_of_all, AT_A_TIME // n)
-        fit = _without_cases(jnp.full(rows, k, jnp.int32), jnp.full(rows, jnp.nan, x.dtype))
-        return fit, cases.alike_enough, jnp.moveaxis(predictions, 1, 0)
+            predictions, short = again_where(cases & wanted, found, lambda at: given.from_lists(longer, at), most)
+        predictions = again_where(short, predictions, given.from_all, AT_A_TIME // n)
+        fit = _without_cases(jnp.full(rows, self.k, jnp.int32), jnp.full(rows, jnp.nan, x.dtype))
+        return fit, given.cases.alike_enough, jnp.moveaxis(predictions, 1, 0)
 
     def _chosen_in_units(
         self,
@@ -433,7 +387,7 @@ class Neighbours(Learner):
     def predict(self, params: NeighboursFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean targets of the neighbours, in the units of y."""
         unit = unit_of(params.x)
-        few = self.k if self.k is not None and self.k <= _FEW else None
+        few = self.k if self.k is not None and self.k <= FEW else None
         return in_blocks(lambda block: _means_of_nearest(params, unit, block, few), x, AT_A_TIME // len(params.x))
 
     def diagnose(self, params: NeighboursFit) -> dict[str, Array]:
