@@ -414,6 +414,30 @@ def test_cases_on_a_grid_are_equally_far_away_whatever_rounding_says(numbers, sc
             np.testing.assert_allclose(losses.predictions[row], want, rtol=1e-6, atol=1e-6)
 
 
+def test_slices_of_lists_do_not_make_xla_sort_all_distances():
+    """As halves of a loop take them, of which each goes through some of the cases."""
+
+    def halves(far):
+        near, case = nearest._largest(far, 5)
+        return near[:, -1], case[:20], case[20:]
+
+    program = jax.jit(halves).lower(jnp.zeros((40, 100), jnp.float32)).compile().as_text()
+    assert "TopK" in program
+    assert " sort(" not in program
+
+
+def test_the_order_of_cases_matters_to_scikit_learn_alone():
+    """It takes those of equally distant cases that come first, or that rounding brings nearer."""
+    random = np.random.default_rng(17)
+    x, y = GRIDS["tenths"](random.integers(0, 6, (48, 2))), random.normal(size=(48, 1))
+    order = random.permutation(48)
+    one, other = (KNeighborsRegressor(3).fit(x[some], y[some]).predict(x) for some in (slice(None), order))
+    assert np.max(np.abs(one - other)) > 0.5
+    with jax.enable_x64(True):
+        (_, ours), (_, same) = (trained(learn.Neighbours(3), float, x[o], y[o], at=x) for o in (slice(None), order))
+    np.testing.assert_allclose(ours, same, rtol=0, atol=1e-14)  # sums of the same terms in another order
+
+
 @pytest.mark.parametrize("at_most", [None, 6])
 @pytest.mark.parametrize("how", [None, "delve", "standard"])
 @pytest.mark.parametrize("data", ["no ties", "ties"])
