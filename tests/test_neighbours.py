@@ -421,7 +421,7 @@ def test_slices_of_lists_do_not_make_xla_sort_all_distances():
         near, case = nearest._largest(far, 5)
         return near[:, -1], case[:20], case[20:]
 
-    program = jax.jit(halves).lower(jnp.zeros((40, 100), jnp.float32)).compile().as_text()
+    program = jax.jit(halves).lower(jnp.zeros((40, 100), jnp.float32)).compile().as_text() or ""
     assert "TopK" in program
     assert " sort(" not in program
 

@@ -24,9 +24,9 @@ _SHORT = 96
 
 
 def blur_of(far: Float[Array, "*S"], inputs: int, size: Float[Array, "*#S"]) -> Float[Array, "*S"]:
-    """By how much squared distances may differ that are equal, from cases whose largest input is of some size: well
-    above what rounding brings to differences of numbers such as tenths, or of such that were normalised, and well below
-    what is known of any that were measured: 2e-12 of the inputs in double precision.
+    """By how much squared distances [S...] may differ that are equal, from cases whose largest input is of some size,
+    [S...]: well above what rounding brings to differences of numbers such as tenths, or of such that were normalised,
+    and well below what is known of any that were measured; 2e-12 of the inputs in double precision.
     """
     number = jnp.finfo(far.dtype)
     share = 2 * inputs**0.5 * _LAST_PLACES[number.bits] * float(number.eps)
@@ -41,8 +41,8 @@ def counts_of_nearest(
     k: Float[Array, ""],
     blur: Float[Array, "*S"],
 ) -> Float[Array, "m *S"]:
-    """How often each of m cases counts among the k nearest: those as far away as the k-th, but for a blur, have equal
-    shares in the places that nearer ones leave.
+    """How often each of m cases [m, S...] counts among the k nearest: those as far away as the k-th [S...], but for a
+    blur, have equal shares in the places that nearer ones leave.
     """
     nearer = far < (edge - blur)[None]
     inside, at_edge = jnp.where(nearer, w, 0), jnp.where(~nearer & (far <= (edge + blur)[None]), w, 0)
@@ -152,7 +152,7 @@ def means_of_listed(
 
 
 def kth_smallest(values: Float[Array, "m *S"], w: Float[Array, "m *#S"], k: Float[Array, ""]) -> Float[Array, "*S"]:
-    """The k-th smallest of m numbers from 0, each repeated by its weight.
+    """The k-th smallest [S...] of m numbers from 0 [m, S...], each repeated by its weight.
 
     It is found bit by bit, the highest first: numbers of floating point from 0 are in the order of their bits read as
     whole numbers, and a bit is set unless k of the numbers lie below what that makes. So 31 passes over the numbers
@@ -172,7 +172,7 @@ def kth_smallest(values: Float[Array, "m *S"], w: Float[Array, "m *#S"], k: Floa
 
 
 def kth_one_by_one(values: Float[Array, "m *S"], w: Float[Array, "m *#S"], k: int) -> Float[Array, "*S"]:
-    """The same for a small k, in at most k passes, each of which goes to the next larger number."""
+    """The same [S...] for a small k, in at most k passes, each of which goes to the next larger number."""
 
     def unfinished(state: tuple[Array, Array]) -> Bool[Array, ""]:
         return in_any_row(~jnp.all(state[1]))

@@ -45,7 +45,7 @@ class GivenNumber(NamedTuple):
         return means, ~(ends < last) & (jnp.sum(self.w, axis=1) >= self.k)[None]
 
     def from_all(self, pair: Int[Array, " p"]) -> Float[Array, "p K"]:
-        """Mean targets of some cases, each in one row, counted through, among all cases."""
+        """Mean targets [p, K] of some cases, each in one row, counted through [p], among all cases."""
         at, row = pair // len(self.w), pair % len(self.w)
         apart, weight = self.cases.apart_from_all(at, self.w, row)
         edge = self._edge_of(apart, weight)

@@ -250,8 +250,8 @@ class LargestUnits(NamedTuple):
     def apart(
         self, at: Int[Array, " b"], case: Int[Array, "M b"], w: Float[Array, "R n"]
     ) -> tuple[Float[Array, "M b R"], Float[Array, "M b R"]]:
-        """How far away the cases in lists of other cases are in the units of every row, infinite for those that it does
-        not train on, and their weights.
+        """How far away the cases in lists [M, b] of other cases [b] are in the units of every row, infinite for those
+        that it does not train on, and their weights, [M, b, R] each.
         """
         weight = w.T[case]
         difference = (self.x[case] - self.x[at][None]) / self.unit
@@ -291,7 +291,7 @@ class LargestUnits(NamedTuple):
         return once(jnp.where(weight > 0, far, jnp.inf)), weight
 
     def blur_of(self, far: Float[Array, "b R"], at: Int[Array, " b"]) -> Float[Array, "b R"]:
-        """By how much squared distances from cases may differ that are equal."""
+        """By how much squared distances from cases [b] may differ that are equal, [b, R]."""
         return blur_of(far, self.x.shape[1], sizes_of(self.x[at], self.unit)[:, None])
 
     @property

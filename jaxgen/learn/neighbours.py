@@ -95,10 +95,11 @@ class Neighbours(Learner):
     case of weight 2 counts as two neighbours. Where several cases are equally far away and not all of them are among
     the k, each has an equal share in the places left, so the order of the cases does not matter. So they are if their
     distances differ by some 1e-12 of the inputs: 13.3 and 13.1 are equally far away from 13.2, though not in floating
-    point. Inputs should be in comparable units: `Normalised(Neighbours())` is knn-cv-1. Of a classification the predictions are the shares of the
-    classes. Choosing k sorts all cases by their distance from each, once for all rows that share their units, which
-    needs memory for some n^2 numbers; losses that are equal but for rounding are equal. With `at_most` only the nearest
-    of each are looked for, which takes not much longer than a given k and little memory.
+    point. Inputs should be in comparable units: `Normalised(Neighbours())` is knn-cv-1. Of a classification the
+    predictions are the shares of the classes. Choosing k sorts all cases by their distance from each, once for all rows
+    that share their units, which needs memory for some n^2 numbers; losses that are equal but for rounding are equal.
+    With `at_most` only the nearest of each are looked for, which takes not much longer than a given k and little
+    memory.
 
     Attributes:
       k: neighbours; None chooses by leave-one-out.
