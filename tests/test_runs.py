@@ -513,7 +513,7 @@ def test_a_part_that_fails_for_good_ends_the_run_and_keeps_the_others(tmp_path, 
         with pytest.raises(
             executors.PartError,
             match=r"expected ThreadPoolExecutor to compute part 2 \(rows 12 to 17 of data set 0\), got OSError: the "
-            r"power went; mend its cause, and call again; [23] of 5 parts are in .*, where the same call goes on",
+            r"power went; mend its cause, and call again; [2-4] of 5 parts are in .*, where the same call goes on",
         ):
             assess(KEY, NET, problem(), splits(), part=6, executor=pool, store=tmp_path)
     kept = store.open(tmp_path).state().done
