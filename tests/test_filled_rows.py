@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -93,6 +93,61 @@ def test_least_squares_are_those_of_a_pipeline(shape, ridge):
     for row, (_, tested) in zip(found, splits, strict=True):
         # Condition numbers of these data are below 100.
         np.testing.assert_allclose(row[tested], want[tested], rtol=0, atol=1e-9)
+
+
+def classes_with_gaps(n, d, classes):
+    """Cases [n, d] of so many classes, of which some inputs are missing, the first two together."""
+    random = np.random.default_rng([n, d, classes])
+    x = random.normal(size=(n, d)) + np.arange(d)
+    scores = (x - np.arange(d)) @ random.normal(size=(d, classes)) / d**0.5 + random.gumbel(size=(n, classes))
+    x[random.random(x.shape) < 0.1] = np.nan
+    x[:, 1] = np.where(np.isnan(x[:, 0]), np.nan, np.nan_to_num(x[:, 1]))
+    y = np.eye(classes)[scores.argmax(1)]
+    names = tuple(f"class {number}" for number in range(classes))
+    return Data(x, y, tuple(map(str, range(d))), task="classification", classes=names, missing=True)
+
+
+LOGISTIC = {
+    "two classes": ((90, 4, 2), learn.Logistic(ridge=0.5)),
+    "without a ridge": ((300, 3, 2), learn.Logistic(ridge=0.0)),
+    "without a constant": ((90, 4, 2), learn.Logistic(intercept=False)),
+    "normalised": ((90, 4, 3), learn.Normalised(learn.Logistic(), how="standard")),
+    "many unknowns": ((200, 40, 4), learn.Logistic()),
+    "many unknowns, normalised": ((200, 40, 4), learn.Normalised(learn.Logistic(), how="standard")),
+    "each row by itself": ((700, 90, 9), learn.Logistic(ridge=3.0)),
+    "more inputs than cases": ((40, 90, 3), learn.Logistic()),
+    "more inputs than cases, normalised": ((40, 90, 3), learn.Normalised(learn.Logistic(), how="standard")),
+}
+
+
+@pytest.mark.parametrize("plan", ["folds", "bootstrap"])
+@pytest.mark.parametrize("name", LOGISTIC)
+def test_logistic_rows_together_are_those_by_themselves(name, plan, monkeypatch):
+    shape, inside = LOGISTIC[name]
+    data = classes_with_gaps(*shape)
+    plans = {"folds": resample.k_fold(KEY, data.n, 10), "bootstrap": resample.bootstrap(KEY, data.n, 8)}
+    learner = learn.Imputed(inside, indicator=name == "two classes")
+    together = assess(KEY, learner, data, plans[plan], keep="predictions")
+    apart(monkeypatch)
+    alone = assess(KEY, learner, data, plans[plan], keep="predictions")
+    # Conjugate gradients leave 1e-9 of the largest logit, of which these are some ten.
+    np.testing.assert_allclose(together.predictions, alone.predictions, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+@pytest.mark.parametrize("shape", [(90, 4, 3), (200, 40, 4), (700, 90, 9), (40, 90, 3), (500, 1200, 3)], ids=str)
+def test_logistic_regressions_are_those_of_a_pipeline(shape, normalised):
+    data = classes_with_gaps(*shape)
+    plan = resample.k_fold(KEY, data.n, 8, strata=data.y.argmax(1))
+    inside = learn.Normalised(learn.Logistic(), how="standard") if normalised else learn.Logistic()
+    found = assess(KEY, learn.Imputed(inside), data, plan, keep="predictions").predictions
+    steps = [StandardScaler()] if normalised else []
+    peer = make_pipeline(SimpleImputer(), *steps, LogisticRegression(solver="newton-cg", tol=1e-10, max_iter=1000))
+    splits = [(a.nonzero()[0], b.nonzero()[0]) for a, b in zip(plan.train, plan.test, strict=True)]
+    want = cross_val_predict(peer, data.x, data.y.argmax(1), cv=splits, method="predict_proba")
+    for row, (_, tested) in zip(found, splits, strict=True):
+        # Both end near the minimum: what remains is 1e-8 of logits of some ten.
+        np.testing.assert_allclose(row[tested], want[tested], rtol=0, atol=1e-6)
 
 
 def test_a_row_that_knows_nothing_of_an_input_fails():

@@ -380,11 +380,12 @@ def neighbours_of_grid(steps, units, y, w, numbers):
 
 
 GRIDS = {
-    "tenths": lambda steps: 13.2 + steps / 10,
-    "sevenths": lambda steps: 100 / 3 + steps / 7,
-    "thousandths": lambda steps: 5 + steps * 1e-3,
-    "whole numbers": lambda steps: steps + 0.0,
+    "tenths": (48, 2, 6, lambda steps: 13.2 + steps / 10),
+    "sevenths": (48, 2, 6, lambda steps: 100 / 3 + steps / 7),
+    "thousandths": (48, 2, 6, lambda steps: 5 + steps * 1e-3),
+    "whole numbers": (160, 3, 10, lambda steps: steps + 0.0),
 }
+"""Cases, inputs and values of each, and what these are."""
 
 
 @pytest.mark.parametrize("values", GRIDS)
@@ -395,18 +396,19 @@ def test_cases_on_a_grid_are_equally_far_away_whatever_rounding_says(numbers, sc
     Rows that are trained together, of a mask and of counts, and rows alone.
     """
     random = np.random.default_rng(16)
-    steps, y = random.integers(0, 6, (48, 2)), random.normal(size=(48, 1))
+    n, d, count, grid = GRIDS[values]
+    steps, y = random.integers(0, count, (n, d)), random.normal(size=(n, 1))
     learner = learn.Neighbours(**numbers)
     learner = learn.Normalised(learner, how="standard") if scaled else learner
-    data = Data(GRIDS[values](steps), y, ("a", "b"))
-    folds, counts = resample.k_fold(jax.random.key(3), 48, folds=8), resample.bootstrap(jax.random.key(4), 48, 4)
-    for plan, rows in ((folds, [0, 5]), (counts, [0, 3]), (resample.leave_out(jax.random.key(5), 48, 0.3, 1), [0])):
+    data = Data(grid(steps), y, tuple(map(str, range(d))))
+    folds, counts = resample.k_fold(jax.random.key(3), n, folds=8), resample.bootstrap(jax.random.key(4), n, 4)
+    for plan, rows in ((folds, [0, 5]), (counts, [0, 3]), (resample.leave_out(jax.random.key(5), n, 0.3, 1), [0])):
         losses = assess(jax.random.key(0), learner, data, plan, keep="predictions")
         for row in rows:
             w = np.asarray(plan.train[row], float)
             mean = np.average(steps, axis=0, weights=w)
-            units = np.sqrt(np.average((steps - mean) ** 2, axis=0, weights=w)) if scaled else np.ones(2)
-            most = int(min(w.sum() - 1, numbers.get("at_most", 48)))
+            units = np.sqrt(np.average((steps - mean) ** 2, axis=0, weights=w)) if scaled else np.ones(d)
+            most = int(min(w.sum() - 1, numbers.get("at_most", n)))
             tried = [numbers["k"]] if "k" in numbers else range(1, most + 1)
             k, want = neighbours_of_grid(steps, units, y, w, tried)
             assert losses.info["neighbours"][row] == k
@@ -429,7 +431,7 @@ def test_slices_of_lists_do_not_make_xla_sort_all_distances():
 def test_the_order_of_cases_matters_to_scikit_learn_alone():
     """It takes those of equally distant cases that come first, or that rounding brings nearer."""
     random = np.random.default_rng(17)
-    x, y = GRIDS["tenths"](random.integers(0, 6, (48, 2))), random.normal(size=(48, 1))
+    x, y = 13.2 + random.integers(0, 6, (48, 2)) / 10, random.normal(size=(48, 1))
     order = random.permutation(48)
     one, other = (KNeighborsRegressor(3).fit(x[some], y[some]).predict(x) for some in (slice(None), order))
     assert np.max(np.abs(one - other)) > 0.5

@@ -85,6 +85,15 @@ def add_to(commands: Any) -> None:
         metavar="FILE",
         help=f"a CSV file with a header, or built-in data: {', '.join(BUNDLED)} (default: diabetes)",
     )
+    _add_data(run)
+    _add_compared(run)
+    _add_splits(run)
+    _add_results(run)
+    run.set_defaults(do="jaxgen.cli.assess:do_assess", check=check, parser=run)
+
+
+def _add_data(run: argparse.ArgumentParser) -> None:
+    """Options of the data."""
     data = run.add_argument_group("data")
     data.add_argument("--target", metavar="NAME", help="the column of FILE to predict")
     data.add_argument(
@@ -113,6 +122,10 @@ def add_to(commands: Any) -> None:
         choices=DATES,
         help="columns of dates: an error; days since their first date; or drop the columns (default: error)",
     )
+
+
+def _add_compared(run: argparse.ArgumentParser) -> None:
+    """Options of what is compared."""
     what = run.add_argument_group("what is compared")
     what.add_argument(
         "--learner",
@@ -129,6 +142,10 @@ def add_to(commands: Any) -> None:
     what.add_argument(
         "--positive", metavar="CLASS", help="the class that the area under the ROC curve is of (default: the second)"
     )
+
+
+def _add_splits(run: argparse.ArgumentParser) -> None:
+    """Options of the training sets."""
     splits = run.add_argument_group("training sets")
     splits.add_argument(
         "--scheme", choices=SCHEMES, help="how training sets are drawn (default: leave-out, random splits)"
@@ -160,6 +177,10 @@ def add_to(commands: Any) -> None:
         help="the same share of each class in every test set (leave-out, k-fold, nested; default: yes for classes)",
     )
     splits.add_argument("--seed", type=int, help="seed S of the splits; the training takes S + 1 (default: 0)")
+
+
+def _add_results(run: argparse.ArgumentParser) -> None:
+    """Options of where results go."""
     results = run.add_argument_group("results")
     results.add_argument(
         "--out",
@@ -185,7 +206,6 @@ def add_to(commands: Any) -> None:
         metavar="FILE",
         help="a TOML file with any of these options by their names, paths relative to it; the command line wins",
     )
-    run.set_defaults(do="jaxgen.cli.assess:do_assess", check=check, parser=run)
 
 
 def defaults_with(config: Path) -> argparse.Namespace:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from jax import lax
@@ -249,6 +249,16 @@ class _Flat:
         """Whether these follow from the arguments from which loops that are halved do, if there are some."""
         return not self.fixed or all(v in self.fixed or v in self.constants or v in self.free for v in needs)
 
+    def with_free(self, numbers: Iterable[int], outputs: Iterable[Any]) -> list[int]:
+        """Equations, with those that make what depends on nothing for them and for these results."""
+        found, waiting = set(numbers), [v for number in numbers for v in self.equations[number].invars] + [*outputs]
+        while waiting:
+            v = waiting.pop()
+            if isinstance(v, Var) and v in self.free and self.free[v] not in found:
+                found.add(self.free[v])
+                waiting.extend(self.equations[self.free[v]].invars)
+        return sorted(found)
+
     def once(self, same: Iterable[Var]) -> set[int]:
         """Numbers of the equations that give the same in all calls, where these arguments are: the dear ones and those
         that they need.
@@ -268,6 +278,18 @@ class _Flat:
                 found.add(number)
                 wanted.update(v for v in equation.invars if isinstance(v, Var))
         return found
+
+
+class _Draft(NamedTuple):
+    """A piece before its values have numbers: its equations, by number, the variables that it takes, what it gives, and
+    `apart` and `half` of `Piece`.
+    """
+
+    equations: list[int]
+    inputs: list[Var]
+    outputs: list[Any]
+    apart: bool
+    half: int
 
 
 def _pieces(
@@ -292,20 +314,44 @@ def _pieces(
     Returns:
       The pieces, and the numbers of the values given and of those that others read.
     """
-    equations, long_ones, free = flat.equations, flat.long_ones, flat.free
+    numbers_of, pieces = dict(given), []
+    count = len(given) if count is None else count
+    for draft in _drafts(flat, _groups(flat, chosen, given, wanted), wanted, results):
+        constants = [v for v in draft.inputs if v in flat.constants]
+        inputs = [v for v in draft.inputs if v not in flat.constants]
+        writes = tuple(range(count, count + len(draft.outputs)))
+        count += len(writes)
+        reads = tuple(numbers_of[v] for v in inputs)
+        numbers_of.update((v, number) for v, number in zip(draft.outputs, writes, strict=True) if isinstance(v, Var))
+        inner = [flat.equations[number] for number in draft.equations]
+        effects = frozenset().union(*(equation.effects for equation in inner))
+        program = ClosedJaxpr(
+            Jaxpr(constants, inputs, draft.outputs, inner, effects, origin), [flat.constants[v] for v in constants]
+        )
+        cost = math.fsum(flat.costs[number] for number in draft.equations)
+        pieces.append(Piece(program, reads, writes, cost, draft.apart, results is None, draft.half))
+    return pieces, numbers_of
+
+
+def _groups(
+    flat: _Flat, chosen: Sequence[int], given: Iterable[Any], wanted: set[Var]
+) -> dict[tuple[int, bool, int], list[int]]:
+    """The equations that become one piece, in order, those that depend on nothing left out, by stage, by whether they
+    are long and by the half of a loop that they are; the last group gives the results. Arguments are those of `_pieces`.
+    """
     # The stage of a value: how many long loops or decompositions, one after the other, it waits for.
     stage: dict[Var, int] = dict.fromkeys((*given, *flat.constants), 0)
     at: dict[int, int] = {}
     for number in chosen:
-        needs = [v for v in equations[number].invars if isinstance(v, Var)]
+        needs = [v for v in flat.equations[number].invars if isinstance(v, Var)]
         at[number] = max((stage[v] for v in needs), default=0)
-        stage.update(dict.fromkeys(equations[number].outvars, at[number] + long_ones[number]))
+        stage.update(dict.fromkeys(flat.equations[number].outvars, at[number] + flat.long_ones[number]))
     # What is not needed before a later stage is made there: so less must be written down for it.
     end = max(stage.values(), default=0)
     latest: dict[Var, int] = dict.fromkeys(wanted, end)
-    groups: dict[tuple[int, bool, int], list[int]] = {}
+    groups: dict[tuple[int, bool, int], list[int]] = {(end, False, 0): []}
     for number in reversed(chosen):
-        equation, long = equations[number], long_ones[number]
+        equation, long = flat.equations[number], flat.long_ones[number]
         uses = [latest[v] for v in equation.outvars if v in latest]
         if not uses:  # nobody reads it
             continue
@@ -313,52 +359,32 @@ def _pieces(
         for v in equation.invars:
             if isinstance(v, Var):
                 latest[v] = min(latest.get(v, end), place)
-        if free.keys().isdisjoint(equation.outvars):
+        if flat.free.keys().isdisjoint(equation.outvars):
             groups.setdefault((place, long, flat.halves[number]), []).append(number)
-    if results is not None:
-        groups.setdefault((end, False, 0), [])  # gives the results that are arguments or constants
-    order = [(key, sorted(groups[key])) for key in sorted(groups)]
+    return {key: sorted(groups[key]) for key in sorted(groups)}
 
-    def with_free(numbers: list[int], outputs: Sequence[Any]) -> list[int]:
-        """The equations with those that make what depends on nothing for them."""
-        found, waiting = set(numbers), [v for number in numbers for v in equations[number].invars] + list(outputs)
-        while waiting:
-            v = waiting.pop()
-            if isinstance(v, Var) and v in free and free[v] not in found:
-                found.add(free[v])
-                waiting.extend(equations[free[v]].invars)
-        return sorted(found)
 
-    read_later: set[Var] = wanted.difference(free)
-    drafts = []
-    for key, numbers in reversed(order):
-        made = [v for number in numbers for v in equations[number].outvars]
-        last = results is not None and key == (end, False, 0)
-        outputs = list(results or ()) if last else [v for v in made if v in read_later]
-        whole = with_free(numbers, outputs)
-        inside = {v for number in whole for v in equations[number].outvars}
-        used = [v for number in whole for v in equations[number].invars] + (outputs if last else [])
+def _drafts(
+    flat: _Flat, groups: dict[tuple[int, bool, int], list[int]], wanted: set[Var], results: list[Any] | None
+) -> list[_Draft]:
+    """A piece of each group, with what it takes from pieces before and gives to those after. Arguments are those of
+    `_pieces`.
+    """
+    drafts, last = [], max(groups)
+    read_later: set[Var] = wanted.difference(flat.free)
+    for key in reversed(groups):
+        gives = results is not None and key == last
+        if not (groups[key] or gives):
+            continue
+        made = [v for number in groups[key] for v in flat.equations[number].outvars]
+        outputs = list(results or ()) if gives else [v for v in made if v in read_later]
+        whole = flat.with_free(groups[key], outputs)
+        inside = {v for number in whole for v in flat.equations[number].outvars}
+        used = [v for number in whole for v in flat.equations[number].invars] + (outputs if gives else [])
         inputs = list(dict.fromkeys(v for v in used if isinstance(v, Var) and v not in inside))
         read_later.update(inputs)
-        drafts.append((whole, inputs, outputs, key[1:]))
-    numbers_of = dict(given)
-    pieces = []
-    count = len(given) if count is None else count
-    for whole, inputs, outputs, (apart, half) in reversed(drafts):
-        constants = [v for v in inputs if v in flat.constants]
-        inputs = [v for v in inputs if v not in flat.constants]
-        writes = tuple(range(count, count + len(outputs)))
-        count += len(outputs)
-        reads = tuple(numbers_of[v] for v in inputs)
-        numbers_of.update((v, number) for v, number in zip(outputs, writes, strict=True) if isinstance(v, Var))
-        inner = [equations[number] for number in whole]
-        effects = frozenset().union(*(equation.effects for equation in inner))
-        program = ClosedJaxpr(
-            Jaxpr(constants, inputs, outputs, inner, effects, origin), [flat.constants[v] for v in constants]
-        )
-        cost = math.fsum(flat.costs[number] for number in whole)
-        pieces.append(Piece(program, reads, writes, cost, apart, results is None, half))
-    return pieces, numbers_of
+        drafts.append(_Draft(whole, inputs, outputs, *key[1:]))
+    return drafts[::-1]
 
 
 def _in_halves(equation: Any) -> ClosedJaxpr | None:

@@ -57,6 +57,14 @@ class Coordinates(NamedTuple):
         """The same cases with a ridge on the weights of the inputs times a scale, [D]."""
         return self._replace(penalty=self.penalty * scale[:, None]) if len(self.penalty) else self
 
+    def filled(self, missing: Float[Array, "n D"], more: Float[Array, " D"]) -> "Coordinates":
+        """The same coordinates of cases with other numbers for missing inputs: so much more [D] where `missing`, of the
+        n cases that are not absent, is 1. They are no longer orthonormal.
+        """
+        of_inputs = self.transform[len(self.transform) - len(more) :] * (more / self.scale)[:, None]
+        cases = self.cases + of_inputs.T @ self.with_absent(missing).T
+        return self._replace(cases=cases, turned=cases.T)
+
     @property
     def ridge(self) -> Float[Array, "p p"]:
         """Its matrix, [p, p]; coordinates that fill up the basis have a ridge of 1, which keeps them at 0."""

@@ -13,6 +13,7 @@ from jaxgen.learn.bases import nearly_orthonormal_if_easy
 from jaxgen.learn.batched import in_turn
 from jaxgen.learn.coordinates import Coordinates, Orthonormal, orthonormal_columns
 from jaxgen.learn.newton import NOT_CONVERGED, minimised, start_for_similar
+from jaxgen.learn.products import plain_units
 from jaxgen.learn.shrinkage import FEW, Span
 from jaxgen.learn.softmax import (
     Gram,
@@ -25,7 +26,7 @@ from jaxgen.learn.softmax import (
     pairs_of,
 )
 from jaxgen.learn.systems import cholesky
-from jaxgen.types import Data, Key, Learner, Minimum, Plan, RowUnits
+from jaxgen.types import Data, Key, Learner, Minimum, Plan, RowFills, RowUnits
 from jaxgen.types.numbers import require, require_flag, require_number
 
 MOST_STEPS = 2**31 - 1
@@ -236,6 +237,11 @@ class Logistic(Learner):
         """A model without a constant term depends on where the units of a row begin."""
         return self.intercept
 
+    @property
+    def shares_rows_filled(self) -> bool:
+        """Whether there is `fit_rows_filled`."""
+        return True
+
     def fit_rows_in_units(
         self,
         keys: Shaped[Array, " R"],
@@ -256,6 +262,42 @@ class Logistic(Learner):
             return in_turn(of_row)(w, units), jnp.ones(len(w), bool)
         prepared = self.prepared_in_units(x, y, jnp.mean(w, axis=0), len(w), jnp.mean(units.x_scale, axis=0))
         return prepared.fit_rows_in_units(keys, x, y, w, units, left_out)
+
+    def fit_rows_filled(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        fills: RowFills,
+        units: RowUnits | None,
+        left_out: int | None,
+    ) -> tuple[LogisticFit, Bool[Array, " R"]]:
+        """The same of weights [R, n] in rows that put numbers of their own in the place of missing inputs [n, D]: they
+        share the coordinates of cases with about the same numbers, and where to begin.
+        """
+        if self._penalised and _is_wide(x, FEW):
+            return self._filled_in_turn(keys, x, y, w, fills, units)
+        scale = jnp.ones_like(x[0]) if units is None else jnp.mean(units.x_scale, axis=0)
+        prepared = self.prepared_in_units(x, y, jnp.mean(w, axis=0), len(w), scale)
+        return prepared.fit_rows_filled(keys, x, y, w, fills, units, left_out)
+
+    def _filled_in_turn(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        fills: RowFills,
+        units: RowUnits | None,
+    ) -> tuple[LogisticFit, Bool[Array, " R"]]:
+        """The fits of rows that share nothing."""
+        known, plain = plain_units(x, y, w) if units is None else units, self._plain
+
+        def of_row(w: Float[Array, " n"], more: Float[Array, " D"], unit: RowUnits) -> LogisticFit:
+            return plain.fit_in_units(keys[0], fills.filled(x, more), y, w, unit.x_centre, unit.x_scale)
+
+        return in_turn(of_row)(w, fills.more, known), jnp.ones(len(w), bool)
 
     def _quick(self, y: Float[Array, "n K"]) -> bool:
         """Whether steps of many rows are found in single precision, for cases in double."""
@@ -395,12 +437,13 @@ def _of_every_class(y: Float[Array, "n K"], used: Bool[Array, " n"]) -> Float[Ar
 
 class _Common(NamedTuple):
     """What rows share: a basis of all cases, the products of any two of its coordinates if they are few, and where to
-    begin; None for zero.
+    begin; None for zero. And 1 where an input of a case is missing, for rows that put numbers of their own there.
     """
 
     basis: Coordinates
     products: Float[Array, "t m"] | None
     start: Start | None
+    missing: Float[Array, "n D"] | None = None
 
 
 # JAX remembers what it traced of these three, so a job is not traced twice, to see what it needs and to compile it.
@@ -431,13 +474,22 @@ def _in_common(
         start = learner._start(basis.penalised_by(scale), y, w, products, learner._quick(y))
     return _Common(basis, products, start)
 
+    def of_row(self, scale: Float[Array, " D"], fill: Float[Array, " D"] | None) -> "_Common":
+        """The same with a ridge on weights times the scales of a row, [D], and with what it adds to missing inputs."""
+        basis = self.basis.penalised_by(scale)
+        if fill is None:
+            return self._replace(basis=basis)
+        return self._replace(basis=basis.filled(self.missing, fill), products=None)
+
 
 @jax.jit
-def _gram(common: _Common, w: Float[Array, " n"], scale: Float[Array, " D"]) -> Float[Array, "q q"]:
-    """The Gram matrix [q, q] of the weighted cases of a row, with a ridge on weights times its scales."""
-    basis = common.basis.penalised_by(scale)
-    gram = Gram(basis.cases, basis.turned, basis.ridge, basis.with_absent(w), common.products)
-    gram = gram if common.products is not None else gram.single
+def _gram(
+    common: _Common, w: Float[Array, " n"], scale: Float[Array, " D"], fill: Float[Array, " D"] | None
+) -> Float[Array, "q q"]:
+    """The Gram matrix [q, q] of the weighted cases of a row; see `_Common.of_row`."""
+    basis, products, *_ = common.of_row(scale, fill)
+    gram = Gram(basis.cases, basis.turned, basis.ridge, basis.with_absent(w), products)
+    gram = gram if products is not None else gram.single
     q = len(basis.transform)
     return gram.weighted(gram.w[None])[0, :q, :q]
 
@@ -449,13 +501,14 @@ def _of_row(
     y: Float[Array, "n K"],
     w: Float[Array, " n"],
     scale: Float[Array, " D"],
+    fill: Float[Array, " D"] | None,
     suits: Bool[Array, ""],
 ) -> tuple[LogisticFit, Bool[Array, ""]]:
-    """The fit of a row, with a ridge on weights times its scales, and whether to trust it; none is tried where the
-    common basis does not suit its cases, for which the others would wait.
+    """The fit of a row, see `_Common.of_row`, and whether to trust it; none is tried where the common basis does not
+    suit its cases, for which the others would wait.
     """
-    basis, products, start = common
-    own = basis.penalised_by(scale)._replace(deficient=basis.deficient | ~suits)
+    basis, products, start, _ = common.of_row(scale, fill)
+    own = basis._replace(deficient=basis.deficient | ~suits)
     fit = learner._minimum(own, y, w, products, start, learner._quick(y))
     return fit, ~own.deficient & (fit.trouble != NOT_CONVERGED)
 
@@ -491,18 +544,44 @@ class _Prepared(Logistic):
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
         """See `Logistic.fit_rows_in_units`."""
         fits, trusted = self._rows(y, w, units.x_scale)
-        at_centre = jnp.einsum("rd,rdk->rk", units.x_centre, fits.weights, precision="highest")
-        weights = fits.weights * units.x_scale[:, :, None]
-        return fits._replace(weights=weights, intercept=fits.intercept + at_centre), trusted
+        return _in_units(fits, units), trusted
+
+    def fit_rows_filled(
+        self,
+        keys: Shaped[Array, " R"],
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        fills: RowFills,
+        units: RowUnits | None,
+        left_out: int | None,
+    ) -> tuple[LogisticFit, Bool[Array, " R"]]:
+        """See `Logistic.fit_rows_filled`. Coordinates of the space that cases span are not those of other cases."""
+        if self.common is None or self.span is not None:
+            return self._filled_in_turn(keys, x, y, w, fills, units)
+        fits, trusted = self._rows(y, w, jnp.ones_like(fills.more) if units is None else units.x_scale, fills)
+        return (fits if units is None else _in_units(fits, units)), trusted
 
     def _rows(
-        self, y: Float[Array, "n K"], w: Float[Array, "R n"], scales: Float[Array, "R D"]
+        self, y: Float[Array, "n K"], w: Float[Array, "R n"], scales: Float[Array, "R D"], fills: RowFills | None = None
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
-        """The fits in units of x of R weightings, each with a ridge on weights times its scales."""
+        """The fits in units of x of R weightings, each with a ridge on weights times its scales, and numbers of its own
+        for missing inputs.
+        """
         with jax.default_matmul_precision("highest"):
+            common, more = (
+                (self.common, None) if fills is None else (self.common._replace(missing=fills.missing), fills.more)
+            )
             classes = y.shape[1]
-            alone = classes >= _ALONE_CLASSES and self.common.basis.cases.size * classes >= _ALONE
+            alone = classes >= _ALONE_CLASSES and common.basis.cases.size * classes >= _ALONE
             of_rows = in_turn if alone else jax.vmap
-            grams = of_rows(partial(_gram, self.common))(w, scales)
+            grams = of_rows(partial(_gram, common))(w, scales, more)
             suits = jax.vmap(lambda gram: cholesky(gram, gram[:, :0]).pivot > _WELL_CONDITIONED)(grams)
-            return of_rows(partial(_of(self._plain, _of_row), self.common, y))(w, scales, suits)
+            return of_rows(partial(_of(self._plain, _of_row), common, y))(w, scales, more, suits)
+
+
+def _in_units(fits: LogisticFit, units: RowUnits) -> LogisticFit:
+    """The same models, weights [R, D, K], for inputs in the units of each row."""
+    at_centre = jnp.einsum("rd,rdk->rk", units.x_centre, fits.weights, precision="highest")
+    weights = fits.weights * units.x_scale[:, :, None]
+    return fits._replace(weights=weights, intercept=fits.intercept + at_centre)

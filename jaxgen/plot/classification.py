@@ -12,7 +12,7 @@ from jaxgen.plot.checks import legend_below, listed, names_of, one_panel, requir
 from jaxgen.plot.distributions import colours
 from jaxgen.stats import metrics
 from jaxgen.stats.metrics import roc
-from jaxgen.stats.metrics.classification import Positive, Predictions
+from jaxgen.stats.metrics.predictions import Positive, Predictions
 from jaxgen.types.numbers import require_number
 
 GRID = np.linspace(0, 1, 501)

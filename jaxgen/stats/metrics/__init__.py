@@ -5,7 +5,6 @@
 from jaxgen.stats.metrics import roc
 from jaxgen.stats.metrics.classification import (
     PrecisionRecall,
-    Predictions,
     accuracy,
     average_precision,
     balanced_accuracy,
@@ -18,6 +17,7 @@ from jaxgen.stats.metrics.classification import (
     precision_recall,
     recall,
 )
+from jaxgen.stats.metrics.predictions import Predictions
 from jaxgen.stats.metrics.splits import of_rows, over_splits
 
 __all__ = [

@@ -13,17 +13,19 @@ from jaxtyping import Bool, Float, Int
 
 from jaxgen.stats.checks import as_numbers, require_level
 from jaxgen.stats.metrics.classification import (
-    Positive,
-    Predictions,
     Shares,
     Values,
     averaged,
     counts,
-    refuse_rows,
     require_choices,
+    require_undefined,
+)
+from jaxgen.stats.metrics.predictions import (
+    Positive,
+    Predictions,
+    refuse_rows,
     require_one,
     require_predictions,
-    require_undefined,
 )
 from jaxgen.stats.spread import Spread, joined
 from jaxgen.types.late import pandas as pd

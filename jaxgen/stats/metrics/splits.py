@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from jaxgen.stats import advice, methods
 from jaxgen.stats.checks import as_numbers, require_alternative, require_finite, require_level
-from jaxgen.stats.metrics.classification import Predictions
+from jaxgen.stats.metrics.predictions import Predictions
 from jaxgen.stats.metrics.roc import auc
 from jaxgen.stats.spread import as_result
 from jaxgen.stats.statistic import OfRows
