@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from jaxgen import Data, assess, learn, resample
-from jaxgen.learn import counting, nearest, neighbours
+from jaxgen.learn import counting, neighbours
 from jaxgen.learn.nearest import nearest_cases
 from jaxgen.learn.ranked import Ranked, in_order
 
@@ -233,22 +233,6 @@ def test_cases_in_blocks_get_what_all_at_once_get(k, monkeypatch):
     np.testing.assert_array_equal(also, trusted)
 
 
-@pytest.mark.parametrize("values", ["unlike", "ties", "without an end"])
-@pytest.mark.parametrize("n", [800, 1000, 1003, 4099])
-def test_the_largest_of_many_numbers_are_found_by_groups(n, values):
-    """Of 7 wanted, 896 numbers are many, and 3584 very many; the last may be in no group. Of equal ones any will do."""
-    random = np.random.default_rng(n)
-    numbers = random.permuted(np.tile(np.arange(n), (5, 1)), axis=1).astype(np.float32)
-    if values == "ties":
-        numbers = numbers // 200
-    if values == "without an end":
-        numbers[:, 4:] = -np.inf
-    found, place = (np.asarray(a) for a in nearest._largest(jnp.asarray(numbers), 7))
-    np.testing.assert_array_equal(found, -np.sort(-numbers, axis=1)[:, :7])
-    np.testing.assert_array_equal(np.take_along_axis(numbers, place, axis=1), found)
-    assert all(len(set(row)) == 7 for row in place.tolist())
-
-
 @pytest.mark.parametrize("data", ["normal", "grid", "far away", "with one far away"])
 def test_cases_that_are_listed_are_the_nearest(data, dtype):
     """The products of cases that are far from their mean say little of distances, which are then compared themselves.
@@ -414,18 +398,6 @@ def test_cases_on_a_grid_are_equally_far_away_whatever_rounding_says(numbers, sc
             assert losses.info["neighbours"][row] == k
             # Predictions are kept in single precision.
             np.testing.assert_allclose(losses.predictions[row], want, rtol=1e-6, atol=1e-6)
-
-
-def test_slices_of_lists_do_not_make_xla_sort_all_distances():
-    """As halves of a loop take them, of which each goes through some of the cases."""
-
-    def halves(far):
-        near, case = nearest._largest(far, 5)
-        return near[:, -1], case[:20], case[20:]
-
-    program = jax.jit(halves).lower(jnp.zeros((40, 100), jnp.float32)).compile().as_text() or ""
-    assert "TopK" in program
-    assert " sort(" not in program
 
 
 def test_the_order_of_cases_matters_to_scikit_learn_alone():

@@ -445,6 +445,13 @@ class _Common(NamedTuple):
     start: Start | None
     missing: Float[Array, "n D"] | None = None
 
+    def of_row(self, scale: Float[Array, " D"], fill: Float[Array, " D"] | None) -> "_Common":
+        """The same with a ridge on weights times the scales of a row, [D], and with what it adds to missing inputs."""
+        basis = self.basis.penalised_by(scale)
+        if fill is None:
+            return self._replace(basis=basis)
+        return self._replace(basis=basis.filled(self.missing, fill), products=None)
+
 
 # JAX remembers what it traced of these three, so a job is not traced twice, to see what it needs and to compile it.
 # It cannot where the ridge is traced, see `Tuned`.
@@ -473,13 +480,6 @@ def _in_common(
     if rows * basis.cases.size * y.shape[1] >= _MUCH:
         start = learner._start(basis.penalised_by(scale), y, w, products, learner._quick(y))
     return _Common(basis, products, start)
-
-    def of_row(self, scale: Float[Array, " D"], fill: Float[Array, " D"] | None) -> "_Common":
-        """The same with a ridge on weights times the scales of a row, [D], and with what it adds to missing inputs."""
-        basis = self.basis.penalised_by(scale)
-        if fill is None:
-            return self._replace(basis=basis)
-        return self._replace(basis=basis.filled(self.missing, fill), products=None)
 
 
 @jax.jit

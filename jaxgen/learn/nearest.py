@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 from jaxgen.learn.batched import in_any_row, once, where_rare
 from jaxgen.learn.counting import blur_of
 from jaxgen.learn.distances import in_blocks, sizes_of, squared_distances, sum_over_inputs, unit_of
+from jaxgen.learn.least import least, parts_for
 from jaxgen.learn.ranked import first_alike, in_order
 from jaxgen.types import RowFills
 from jaxgen.types.devices import on_cpu
@@ -21,19 +22,17 @@ MANY_INPUTS = 24
 _LESS_INPUTS, _MANY_CASES = 12, 1000
 """Of so many cases they are so from these inputs on: what is listed is little then, whose distances are taken anew."""
 
-_GROUPS = {512: 16, 128: 8}
-"""Into how many parts numbers are divided, of which the largest are looked for in few, where there are so many times as
-many as are wanted.
-"""
-
 _SURE = 64
 """Distances by products are used where those at the end of a list are so many times as large as their errors can be."""
 
 _NOTHING = 2.0**-26
 """Errors of products are nothing beside distances if they are less than this share of them."""
 
-_LISTED_AT_A_TIME = 1 << 20
+_LISTED_AT_A_TIME = 1 << 21
 """Distances from which lists for all rows are made at a time, by each of two cores if both are free."""
+
+_CASES_AT_A_TIME = 64
+"""On a CPU those of so many cases, whose lists are made together, and no more."""
 
 _MUCH_LARGER = 2.0**64
 """Up to this factor between the squared scales of rows, differences are far from the smallest numbers."""
@@ -63,39 +62,48 @@ def nearest_cases(
     those listed are taken anew.
     """
     n, inputs = x.shape
-    length, most = min(n, length), _LISTED_AT_A_TIME // n
+    length, most = min(n, length), _at_a_time(n)
     w = jnp.ones_like(x[:, 0]) if w is None else w
+    parts, total = _divided(n, length)
+    padded, weights = _pad(x, total), _pad(w, total)
 
     def of_block(block: Float[Array, "b D"]) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
-        far = squared_distances(x, w, block, unit).T
-        least, case, beyond = _least(far, length)
-        if far.dtype == least.dtype or not ordered:
-            return least, case, beyond
-        again, place = in_order(jnp.take_along_axis(far, case, axis=1))
-        return jnp.minimum(again, beyond[:, None]), jnp.take_along_axis(case, place, axis=1), beyond
+        far = squared_distances(padded, weights, block, unit)
+        if length == n:
+            again, case = in_order(far.T)
+            return again, case, jnp.full_like(again[:, 0], jnp.inf)
+
+        def chosen(case: Int[Array, "s b"]) -> Float[Array, "s b"]:
+            return jnp.take_along_axis(far, case, axis=0)
+
+        case, last = least(jnp.split(far, parts), chosen, length)
+        beyond = last.astype(far.dtype)
+        if not ordered:
+            return chosen(case).T, case.T, beyond
+        again, place = in_order(chosen(case).T)
+        return jnp.minimum(again, beyond[:, None]), jnp.take_along_axis(case.T, place, axis=1), beyond
 
     if inputs < (_LESS_INPUTS if n >= _MANY_CASES else MANY_INPUTS) or length == n:
         return in_blocks(of_block, x, most)
     centred, squares, errors = _for_products(x, unit, jnp.float32)
+    all_cases = _ForProducts.of(centred, squares, w, total)
 
     def of_block_by_products(
         block: tuple[Array, Array, Array, Array],
     ) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
         cases, from_mean, square, error = block
-        products = jnp.matmul(from_mean, centred.T, precision="highest")
-        far = jnp.where(w[None] > 0, square[:, None] + squares[None] - 2 * products, jnp.inf)
-        least, case, last = _least(far, length)
+        far, case, last = all_cases.least(from_mean, square, parts, length)
         beyond = last.astype(x.dtype)
         if not ordered:
-            return least, case, beyond - error
-        apart = jnp.sum(jnp.square((x[case] - cases[:, None]) / unit), axis=2)
-        again, place = in_order(jnp.where(w[case] > 0, apart, jnp.inf))
-        return again, jnp.take_along_axis(case, place, axis=1), beyond - error
+            return far.astype(x.dtype).T, case.T, beyond - error
+        apart = jnp.sum(jnp.square((x[case.T] - cases[:, None]) / unit), axis=2)
+        again, place = in_order(jnp.where(w[case.T] > 0, apart, jnp.inf))
+        return again, jnp.take_along_axis(case.T, place, axis=1), beyond - error
 
     found = in_blocks(of_block_by_products, (x, centred, squares, errors), most)
     sure = jnp.all(found[2] >= _SURE * errors)
     far, case, beyond = lax.cond(in_any_row(~sure), lambda: in_blocks(of_block, x, most), lambda: found)
-    return jnp.minimum(far.astype(x.dtype), beyond[:, None]), case, beyond
+    return jnp.minimum(far, beyond[:, None]), case, beyond
 
 
 def nearest_by_products(
@@ -107,26 +115,82 @@ def nearest_by_products(
     near. Where rows share the lists, the k-th may be any but the first, which is the case itself; those that are as far
     away as others can be that are not listed have the last place in common.
     """
+    n = len(x)
     centred, squares, errors = _for_products(x, unit, x.dtype)
+    parts, total = _divided(n, length)
+    all_cases = _ForProducts.of(centred, squares, w, total)
 
     def of_block(block: tuple[Array, ...]) -> tuple[Int[Array, "b M"], Int[Array, "b M"], Bool[Array, " b"]]:
         from_mean, square, error, size = block
-        products = jnp.matmul(from_mean, centred.T, precision="highest")
-        far = jnp.where(w[None] > 0, square[:, None] + squares[None] - 2 * products, jnp.inf)
-        _, listed, beyond = _least(far, length)
-        least, place = in_order(jnp.maximum(jnp.take_along_axis(far, listed, axis=1), 0))
+        far, listed, last = all_cases.least(from_mean, square, parts, length)
+        beyond = last.astype(far.dtype)
+        near, place = in_order(far.T)
         if shared:
-            sure = least[:, 1] >= error / _NOTHING
-            least = jnp.minimum(least, beyond[:, None])
+            sure = near[:, 1] >= error / _NOTHING
+            near = jnp.minimum(near, beyond[:, None])
         else:
-            last = least[:, k - 1]
-            sure = (last >= error / _NOTHING) & (last + error + blur_of(last, x.shape[1], size) < beyond)
-        blur = error[:, None] + blur_of(least, x.shape[1], size[:, None])
-        return jnp.take_along_axis(listed, place, axis=1), first_alike(least, blur), sure
+            end = near[:, k - 1]
+            sure = (end >= error / _NOTHING) & (end + error + blur_of(end, x.shape[1], size) < beyond)
+        blur = error[:, None] + blur_of(near, x.shape[1], size[:, None])
+        return jnp.take_along_axis(listed.T, place, axis=1), first_alike(near, blur), sure
 
     blocks = centred, squares, errors, sizes_of(x, unit)
-    case, first, sure = in_blocks(of_block, blocks, _LISTED_AT_A_TIME // len(x), "edge")
+    case, first, sure = in_blocks(of_block, blocks, _at_a_time(n), "edge")
     return case, first, jnp.all(sure)
+
+
+class _ForProducts(NamedTuple):
+    """All cases, as many as fill parts of one size, for products with others: minus them about their mean, and half of
+    their squared lengths, [N, D + 1].
+    """
+
+    columns: Float[Array, "N p"]
+
+    @classmethod
+    def of(
+        cls, centred: Float[Array, "n D"], squares: Float[Array, " n"], w: Float[Array, " n"], total: int
+    ) -> "_ForProducts":
+        """Of n cases with weights, and absent ones up to a total. Twice the half of the square of an absent one is
+        infinite; itself it is not, since infinity times 0 is no number.
+        """
+        absent = 0.75 * float(jnp.finfo(centred.dtype).max)
+        half = _pad(jnp.where(w > 0, squares / 2, absent), total, absent)
+        return cls(jnp.concatenate([-_pad(centred, total), half[:, None]], axis=1))
+
+    def least(
+        self, from_mean: Float[Array, "b D"], square: Float[Array, " b"], parts: int, length: int
+    ) -> tuple[Float[Array, "M b"], Int[Array, "M b"], Float[Array, " b"]]:
+        """Squared distances of b cases from the nearest of all, which they are, and a distance that no others come
+        below, but for errors.
+        """
+        others = jnp.concatenate([from_mean, jnp.ones_like(from_mean[:, :1])], axis=1)
+        products = jnp.matmul(self.columns, others.T, precision="highest")
+
+        def far(products: Float[Array, "m b"]) -> Float[Array, "m b"]:
+            return jnp.maximum(square[None] + 2 * products, 0)
+
+        def chosen(case: Int[Array, "s b"]) -> Float[Array, "s b"]:
+            return far(jnp.take_along_axis(products, case, axis=0))
+
+        # Parts of products, and not of distances, so that no array of all distances is made.
+        case, last = least(list(map(far, jnp.split(products, parts))), chosen, length)
+        return chosen(case), case, last
+
+
+def _at_a_time(n: int) -> int:
+    """Of how many cases the distances from n others are looked through at a time."""
+    return min(_CASES_AT_A_TIME, _LISTED_AT_A_TIME // n) if on_cpu() else _LISTED_AT_A_TIME // n
+
+
+def _divided(n: int, length: int) -> tuple[int, int]:
+    """Into how many parts n cases are divided, of which so many are listed, and how many cases fill these."""
+    parts = parts_for(n, length)
+    return parts, -(-n // parts) * parts
+
+
+def _pad(values: Float[Array, "n *D"], total: int, value: float = 0.0) -> Float[Array, "N *D"]:
+    """Values of cases, and of absent ones up to a total."""
+    return jnp.pad(values, ((0, total - len(values)), *[(0, 0)] * (values.ndim - 1)), constant_values=value)
 
 
 def _for_products(
@@ -140,51 +204,6 @@ def _for_products(
     squares = jnp.sum(jnp.square(centred), axis=1)
     errors = 4 * (x.shape[1] + 8) * float(jnp.finfo(dtype).eps) * (squares + jnp.max(squares))
     return centred, squares, errors.astype(x.dtype)
-
-
-def _least(far: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]:
-    """The least of each row of numbers, in their order and in single precision, which they are, and a number [b] that
-    none of the others comes below, infinite where there are no others.
-
-    Numbers are compared in single precision, in which XLA looks for the least and does not sort all of them.
-    """
-    near, case = _largest(-far.astype(jnp.float32), length)
-    last = -near[:, -1].astype(far.dtype)
-    if length == far.shape[1]:
-        last = jnp.full_like(last, jnp.inf)
-    elif far.dtype != near.dtype:
-        single = jnp.finfo(near.dtype)
-        last = jnp.where(last > float(single.tiny), last * (1 - float(single.eps)), jnp.minimum(last, 0))
-    return -near, case, last
-
-
-def _largest(values: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b M"], Int[Array, "b M"]]:
-    """The largest of each row of numbers, in their order, and which they are.
-
-    On a CPU, XLA looks for them on one core, at 2 ns a number. Of many numbers it need not look at all: with [b,
-    groups, n / groups] of them, the M largest stand in the M columns whose largest are the largest.
-    """
-    rows, n = values.shape
-    groups = next((groups for times, groups in _GROUPS.items() if n >= times * length and on_cpu()), 1)
-    if groups == 1:
-        return _top(values, length)
-    width = n // groups
-    columns = values[:, : groups * width].reshape(rows, groups, width)
-    column = _top(jnp.max(columns, axis=1), length)[1]
-    whole = jnp.broadcast_to(column[:, None], (rows, groups, length))
-    some = jnp.take_along_axis(columns, whole, axis=2).reshape(rows, -1)
-    where = (jnp.arange(groups, dtype=column.dtype)[None, :, None] * width + whole).reshape(rows, -1)
-    rest = jnp.broadcast_to(jnp.arange(groups * width, n, dtype=column.dtype)[None], (rows, n - groups * width))
-    found, place = _top(jnp.concatenate([some, values[:, groups * width :]], axis=1), length)
-    return found, jnp.take_along_axis(jnp.concatenate([where, rest], axis=1), place, axis=1)
-
-
-def _top(values: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b M"], Int[Array, "b M"]]:
-    """`lax.top_k`. XLA for CPUs would sort all numbers where it finds slices of what that gives, of some of the rows as
-    of some of the places; it finds none behind a minimum.
-    """
-    found, place = lax.top_k(values, length)
-    return jnp.minimum(found, jnp.finfo(found.dtype).max), jnp.minimum(place, values.shape[1] - 1)
 
 
 class LargestUnits(NamedTuple):
@@ -234,8 +253,11 @@ class LargestUnits(NamedTuple):
         if at is None:
             _, case, beyond = nearest_cases(self.x, self.unit, length, ordered=False)
         else:
-            far = squared_distances(self.x, jnp.ones_like(self.x[:, 0]), self.x[at], self.unit)
-            _, case, beyond = _least(far.T, length)
+            parts, total = _divided(len(self.x), length)
+            there = _pad(jnp.ones_like(self.x[:, 0]), total)
+            far = squared_distances(_pad(self.x, total), there, self.x[at], self.unit)
+            listed, last = least(jnp.split(far, parts), lambda s: jnp.take_along_axis(far, s, axis=0), length)
+            case, beyond = listed.T, last.astype(self.x.dtype)
         number = jnp.finfo(beyond.dtype)
         rounding = (4 * self.x.shape[1] + 2 * case.shape[1]) * float(number.eps)
         beyond = jnp.minimum((1 - rounding) * beyond, number.max)[:, None]
