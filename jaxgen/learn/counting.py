@@ -7,11 +7,15 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.learn.batched import in_any_row
+from jaxgen.learn.least import least_in_order
 
-FEW = 20
+_FEW = 20
 """Up to this many neighbours, the next one is looked for in a pass of its own; more are found by the bits of their
 distances.
 """
+
+_INSERTED = 64
+"""Up to this many they are found by insertion where no case counts twice."""
 
 _PLACES = 6
 """Places of the lists that are added at a time: each number of a sum is then read and written once for so many."""
@@ -171,7 +175,22 @@ def kth_smallest(values: Float[Array, "m *S"], w: Float[Array, "m *#S"], k: Floa
     return lax.bitcast_convert_type(lax.fori_loop(0, bits - 1, next_bit, nothing), values.dtype)
 
 
-def kth_one_by_one(values: Float[Array, "m *S"], w: Float[Array, "m *#S"], k: int) -> Float[Array, "*S"]:
+def kth(values: Float[Array, "m *S"], w: Float[Array, "m *#S"], k: int, alone: Bool[Array, ""]) -> Float[Array, "*S"]:
+    """The same [S...] for a known k; `alone` says whether no weight of any row is above 1, where those of weight 0 have
+    infinite numbers: then the k least need only be put in order.
+    """
+
+    def counted() -> Float[Array, "*S"]:
+        if k <= _FEW:
+            return _kth_one_by_one(values, w, k)
+        return kth_smallest(values, w, jnp.asarray(k, values.dtype))
+
+    if k > _INSERTED:
+        return counted()
+    return lax.cond(in_any_row(~alone), counted, lambda: least_in_order(values, k)[-1])
+
+
+def _kth_one_by_one(values: Float[Array, "m *S"], w: Float[Array, "m *#S"], k: int) -> Float[Array, "*S"]:
     """The same [S...] for a small k, in at most k passes, each of which goes to the next larger number."""
 
     def unfinished(state: tuple[Array, Array]) -> Bool[Array, ""]:

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxgen.learn.counting import FEW, counts_of_nearest, kth_one_by_one, kth_smallest
+from jaxgen.learn.counting import counts_of_nearest, kth
 from jaxgen.learn.distances import AT_A_TIME, in_blocks
 from jaxgen.learn.nearest import LargestUnits
 from jaxgen.types.devices import on_cpu
@@ -79,6 +79,4 @@ class GivenNumber(NamedTuple):
 
     def _edge_of(self, apart: Float[Array, "m *S"], weight: Float[Array, "m *S"]) -> Float[Array, "*S"]:
         """How far away the k-th is."""
-        if self.k <= FEW:
-            return kth_one_by_one(apart, weight, self.k)
-        return kth_smallest(apart, weight, jnp.asarray(self.k, apart.dtype))
+        return kth(apart, weight, self.k, jnp.max(self.w) <= 1)

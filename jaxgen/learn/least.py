@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Shaped
 
 from jaxgen.types.devices import on_cpu
 
@@ -49,13 +49,13 @@ def least(
         near, case = _top(-jnp.concatenate(parts).astype(jnp.float32).T, length)
         return case.T, jnp.maximum(_rounded_down(-near[:, -1]), 0)
     place, low = _places(width)
-    first = _least_keys(_keys(functools.reduce(jnp.minimum, parts), place), length)
+    first = least_in_order(_keys(functools.reduce(_lesser, parts), place), length)
     if len(parts) == 1:
         return first & low, _rounded_down(_numbers(first[-1] & ~low))
     part = jnp.arange(len(parts), dtype=jnp.int32)[:, None, None]
     case = (part * width + (first & low)[None]).reshape(-1, columns)
     place, low_inside = _places(len(case))
-    found = _least_keys(_keys(chosen(case), place), length)
+    found = least_in_order(_keys(chosen(case), place), length)
     last = jnp.minimum(first[-1] & ~low, found[-1] & ~low_inside)
     return jnp.take_along_axis(case, found & low_inside, axis=0), _rounded_down(_numbers(last))
 
@@ -84,34 +84,46 @@ def _rounded_down(numbers: Float[Array, " b"]) -> Float[Array, " b"]:
     return jnp.where(numbers > float(single.tiny), numbers * (1 - float(single.eps)), 0)
 
 
-def _least_keys(keys: Int[Array, "m b"], length: int) -> Int[Array, "M b"]:
-    """The least of m different keys in each column, in their order.
+def least_in_order(values: Shaped[Array, "m *S"], length: int) -> Shaped[Array, "M *S"]:
+    """The least of m numbers without NaN in each column, [S...], in their order.
 
     Of two sorted lists a and v together, the j-th is the least of a_j and of max(a_(j - i), v_i) for all i: so a few
-    keys that are sorted are inserted in all places at once.
+    numbers that are sorted are inserted in all places at once.
     """
-    number = jnp.iinfo(keys.dtype)
-    keys = jnp.pad(keys, ((0, -len(keys) % _TOGETHER), (0, 0)), constant_values=number.max)
-    groups = jnp.stack(_four_sorted(*keys.reshape(_TOGETHER, -1, keys.shape[1])), axis=1)
-    before = jnp.full((_TOGETHER, keys.shape[1]), number.min)
+    floating = jnp.issubdtype(values.dtype, jnp.floating)
+    least, most = (-jnp.inf, jnp.inf) if floating else (jnp.iinfo(values.dtype).min, jnp.iinfo(values.dtype).max)
+    columns = ((0, 0),) * (values.ndim - 1)
+    values = jnp.pad(values, ((0, -len(values) % _TOGETHER), *columns), constant_values=most)
+    groups = jnp.stack(_four_sorted(*values.reshape(_TOGETHER, -1, *values.shape[1:])), axis=1)
+    before = jnp.full_like(values[:_TOGETHER], least)
 
-    def insert(place: Int[Array, ""], state: Int[Array, "4+M b"]) -> Int[Array, "4+M b"]:
+    def insert(place: Int[Array, ""], state: Shaped[Array, "4+M *S"]) -> Shaped[Array, "4+M *S"]:
         new = lax.dynamic_index_in_dim(groups, place, keepdims=False)
         merged = state[_TOGETHER:]
         for i in range(_TOGETHER):
             end = _TOGETHER - 1 - i
-            merged = jnp.minimum(merged, jnp.maximum(state[end : end + length], new[i][None]))
+            merged = _lesser(merged, _greater(state[end : end + length], new[i][None]))
         return jnp.concatenate([before, merged])
 
-    none = jnp.full((length, keys.shape[1]), number.max)
+    none = jnp.full_like(values, most, shape=(length, *values.shape[1:]))
     return lax.fori_loop(0, len(groups), insert, jnp.concatenate([before, none]))[_TOGETHER:]
+
+
+def _lesser(a: Array, b: Array) -> Array:
+    """The lesser of two numbers, in one instruction; `jnp.minimum` takes care of NaN in several."""
+    return jnp.where(a < b, a, b)
+
+
+def _greater(a: Array, b: Array) -> Array:
+    """See `_lesser`."""
+    return jnp.where(a > b, a, b)
 
 
 def _four_sorted(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array, Array, Array]:
     """Four numbers of each place, [...] each, in their order."""
-    low, high = (jnp.minimum(a, b), jnp.minimum(c, d)), (jnp.maximum(a, b), jnp.maximum(c, d))
-    inner = jnp.maximum(*low), jnp.minimum(*high)
-    return jnp.minimum(*low), jnp.minimum(*inner), jnp.maximum(*inner), jnp.maximum(*high)
+    low, high = (_lesser(a, b), _lesser(c, d)), (_greater(a, b), _greater(c, d))
+    inner = _greater(*low), _lesser(*high)
+    return _lesser(*low), _lesser(*inner), _greater(*inner), _greater(*high)
 
 
 def _top(values: Float[Array, "b n"], length: int) -> tuple[Float[Array, "b M"], Int[Array, "b M"]]:

@@ -40,8 +40,10 @@ _MUCH_LARGER = 2.0**64
 _UNROLLED = 4
 """Rounds of a loop that XLA makes one pass over the numbers of."""
 
-_FEWEST_AGAIN = 16
-"""The fewest cases that are looked at again at a time."""
+_AGAIN = (16, 32)
+"""The fewest cases that are looked at again at a time, and the most on a CPU: often they are a few, and the last ones
+take as long as a full number.
+"""
 
 
 def nearest_cases(
@@ -345,7 +347,8 @@ def again_where(
     some of the places there, counted through [p], at most so many at a time, arrays [p, S...].
     """
     total, axes = short.size, short.ndim
-    size = min(total, max(_FEWEST_AGAIN, most))
+    fewest, enough = _AGAIN
+    size = min(total, max(fewest, min(most, enough) if on_cpu() else most))
 
     def replaced() -> PyTree[Shaped[Array, "..."]]:
         which = jnp.nonzero(short.reshape(-1), size=total + size, fill_value=total)[0].astype(jnp.int32)

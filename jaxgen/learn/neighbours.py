@@ -10,10 +10,9 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.batched import in_any_row, where_rare
 from jaxgen.learn.counting import (
-    FEW,
     blur_of,
     counts_of_nearest,
-    kth_one_by_one,
+    kth,
     kth_smallest,
     means_of_listed,
     means_up_to,
@@ -60,7 +59,7 @@ _BY_PRODUCTS, _LONG = 64, 45
 inputs from those listed would take longer.
 """
 
-_LISTED_MORE, _STEADY = 2, 2000
+_LISTED_MORE, _STEADY = 3, 2000
 """By up to this factor lists of many inputs are longer where units of rows differ, since distances are the more alike
 the more inputs there are; but not of so many cases, of which units differ little.
 """
@@ -388,8 +387,7 @@ class Neighbours(Learner):
     def predict(self, params: NeighboursFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Mean targets of the neighbours, in the units of y."""
         unit = unit_of(params.x)
-        few = self.k if self.k is not None and self.k <= FEW else None
-        return in_blocks(lambda block: _means_of_nearest(params, unit, block, few), x, AT_A_TIME // len(params.x))
+        return in_blocks(lambda block: _means_of_nearest(params, unit, block, self.k), x, AT_A_TIME // len(params.x))
 
     def diagnose(self, params: NeighboursFit) -> dict[str, Array]:
         """The number of neighbours and the leave-one-out loss, each []."""
@@ -478,15 +476,15 @@ def _without_cases(number: Int[Array, " R"], error: Float[Array, " R"]) -> Neigh
 
 
 def _means_of_nearest(
-    params: NeighboursFit, unit: Float[Array, ""], cases: Float[Array, "m D"], few: int | None
+    params: NeighboursFit, unit: Float[Array, ""], cases: Float[Array, "m D"], given: int | None
 ) -> Float[Array, "m K"]:
-    """Mean targets of the k nearest training cases of each case; `few` is k where it is known to be small.
+    """Mean targets of the k nearest training cases of each case; k may be given.
 
     XLA may compute distances again where they are used, with other roundings. So cases count as far away as the k-th if
     their sums of squares differ from its by no more than roundings can.
     """
     far = squared_distances(params.x, params.w, cases, unit)
     w, k = params.w[:, None], params.k.astype(far.dtype)
-    edge = kth_smallest(far, w, k) if few is None else kth_one_by_one(far, w, few)
+    edge = kth_smallest(far, w, k) if given is None else kth(far, w, int(given), jnp.max(params.w) <= 1)
     blur = blur_of(edge, cases.shape[1], sizes_of(cases, unit))
     return jnp.matmul(counts_of_nearest(far, w, edge, k, blur).T, params.y, precision="highest") / k
