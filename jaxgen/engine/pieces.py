@@ -337,7 +337,7 @@ def _groups(
     flat: _Flat, chosen: Sequence[int], given: Iterable[Any], wanted: set[Var]
 ) -> dict[tuple[int, bool, int], list[int]]:
     """The equations that become one piece, in order, those that depend on nothing left out, by stage, by whether they
-    are long and by the half of a loop that they are; the last group gives the results. Arguments are those of `_pieces`.
+    are long and by the half of a loop that they are; the last group gives the results. See `_pieces`.
     """
     # The stage of a value: how many long loops or decompositions, one after the other, it waits for.
     stage: dict[Var, int] = dict.fromkeys((*given, *flat.constants), 0)

@@ -7,7 +7,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.learn.batched import in_any_row
-from jaxgen.learn.least import least_in_order
+from jaxgen.learn.selection import least_in_order
 
 _FEW = 20
 """Up to this many neighbours, the next one is looked for in a pass of its own; more are found by the bits of their

@@ -11,8 +11,8 @@ from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 from jaxgen.learn.batched import in_any_row, once, where_rare
 from jaxgen.learn.counting import blur_of
 from jaxgen.learn.distances import in_blocks, sizes_of, squared_distances, sum_over_inputs, unit_of
-from jaxgen.learn.least import least, parts_for
 from jaxgen.learn.ranked import first_alike, in_order
+from jaxgen.learn.selection import least, parts_for
 from jaxgen.types import RowFills
 from jaxgen.types.devices import on_cpu
 

@@ -97,7 +97,7 @@ def least_in_order(values: Shaped[Array, "m *S"], length: int) -> Shaped[Array, 
     groups = jnp.stack(_four_sorted(*values.reshape(_TOGETHER, -1, *values.shape[1:])), axis=1)
     before = jnp.full_like(values[:_TOGETHER], least)
 
-    def insert(place: Int[Array, ""], state: Shaped[Array, "4+M *S"]) -> Shaped[Array, "4+M *S"]:
+    def insert(place: Int[Array, ""], state: Shaped[Array, "L *S"]) -> Shaped[Array, "L *S"]:
         new = lax.dynamic_index_in_dim(groups, place, keepdims=False)
         merged = state[_TOGETHER:]
         for i in range(_TOGETHER):

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxgen.learn.least import least, parts_for
+from jaxgen.learn.selection import least, parts_for
 
 
 def found(numbers, parts, length):
