@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.bases import nearly_orthonormal_if_easy
-from jaxgen.learn.batched import in_turn
+from jaxgen.learn.batched import in_turn, where_rare
 from jaxgen.learn.coordinates import Coordinates, Orthonormal, orthonormal_columns
 from jaxgen.learn.newton import NOT_CONVERGED, minimised, start_for_similar
 from jaxgen.learn.products import plain_units
@@ -185,7 +185,11 @@ class Logistic(Learner):
                 span = Span.of(x, w, self.intercept)
                 return span.restored(self.fit(key, span.cases, y, w))
             basis = self._basis(x, w, orthonormal_columns)
-            return self._minimum(basis, y, w, None)
+            if not (self._quick(y) and many_unknowns(y.shape[1], len(basis.cases))):
+                return self._minimum(basis, y, w, None)
+            start = self._problem(basis, y, w, None)[0].start_at_zero()
+            found = self._minimum(basis, y, w, None, start, quick=True)
+            return where_rare(found.trouble == NOT_CONVERGED, lambda: self._minimum(basis, y, w, None), found)
 
     def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int) -> "Logistic":
         """With a basis of all cases [n, D], [n, K] and, where there is much to do, a start near the minimum for the
@@ -215,6 +219,14 @@ class Logistic(Learner):
             return plain
         with jax.default_matmul_precision("highest"):
             return _Prepared(**vars(plain), common=_of(plain, _in_common)(rows, x, y, w, scale))
+
+    def prepared_filled(
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int
+    ) -> "Logistic":
+        """The same for rows that fill missing inputs in with numbers of their own. Coordinates of the space that cases
+        [n, D], [n, K] of mean weights [n] span are not those of other cases.
+        """
+        return self.prepared_in_units(x, y, w, rows, jnp.ones_like(x[0]))
 
     @property
     def _plain(self) -> "Logistic":
@@ -556,9 +568,7 @@ class _Prepared(Logistic):
         units: RowUnits | None,
         left_out: int | None,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
-        """See `Logistic.fit_rows_filled`. Coordinates of the space that cases span are not those of other cases."""
-        if self.common is None or self.span is not None:
-            return self._filled_in_turn(keys, x, y, w, fills, units)
+        """See `Logistic.fit_rows_filled`."""
         fits, trusted = self._rows(y, w, jnp.ones_like(fills.more) if units is None else units.x_scale, fills)
         return (fits if units is None else _in_units(fits, units)), trusted
 
@@ -573,7 +583,8 @@ class _Prepared(Logistic):
                 (self.common, None) if fills is None else (self.common._replace(missing=fills.missing), fills.more)
             )
             classes = y.shape[1]
-            alone = classes >= _ALONE_CLASSES and common.basis.cases.size * classes >= _ALONE
+            much = classes >= _ALONE_CLASSES and common.basis.cases.size * classes >= _ALONE
+            alone = much or more is not None  # cases of its own stay in the cache of a core
             of_rows = in_turn if alone else jax.vmap
             grams = of_rows(partial(_gram, common))(w, scales, more)
             suits = jax.vmap(lambda gram: cholesky(gram, gram[:, :0]).pivot > _WELL_CONDITIONED)(grams)

@@ -273,6 +273,14 @@ class Learner(Value):
         """
         return self
 
+    def prepared_filled(
+        self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int
+    ) -> "Learner":
+        """The same of cases [n, D], [n, K] and mean weights [n] for `fit_rows_filled`, where each row puts numbers of
+        its own, but about these, in the place of missing inputs.
+        """
+        return self.prepared(x, y, w, rows)
+
     def fit_rows(
         self,
         keys: Shaped[Array, " R"],

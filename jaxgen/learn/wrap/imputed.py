@@ -104,7 +104,7 @@ class Imputed(Sharing):
         """With the learner inside as it is prepared for cases [n, D], [n, K] of mean weights [n], of which the missing
         inputs are filled in alike.
         """
-        return replace(self, base=self.inside.prepared(self.inputs_inside(self._of_all(x), x), y, w, rows))
+        return replace(self, base=self.inside.prepared_filled(self.inputs_inside(self._of_all(x), x), y, w, rows))
 
     def fit_rows(
         self,
