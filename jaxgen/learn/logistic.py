@@ -45,6 +45,9 @@ _NEAR = 0.03
 _MUCH = 1 << 23
 """Rows times cases times coefficients from which on a common start saves more than its compilation costs."""
 
+_MANY = 128
+"""So do so many coefficients of a class, of which each row would need an inverse matrix of its own."""
+
 _ALONE_CLASSES, _ALONE = 8, 1 << 19
 """Classes, and cases times coefficients, from which on a row is work enough by itself for products of matrices to run
 at their full speed.
@@ -460,7 +463,7 @@ class _Common(NamedTuple):
     def of_row(self, scale: Float[Array, " D"], fill: Float[Array, " D"] | None) -> "_Common":
         """The same with a ridge on weights times the scales of a row, [D], and with what it adds to missing inputs."""
         basis = self.basis.penalised_by(scale)
-        if fill is None:
+        if fill is None or self.missing is None:
             return self._replace(basis=basis)
         return self._replace(basis=basis.filled(self.missing, fill), products=None)
 
@@ -489,7 +492,7 @@ def _in_common(
     if many_unknowns(y.shape[1], len(basis.cases)):
         basis = basis.padded()
     products, start = pairs_of(basis.cases), None
-    if rows * basis.cases.size * y.shape[1] >= _MUCH:
+    if rows * basis.cases.size * y.shape[1] >= _MUCH or len(basis.cases) >= _MANY:
         start = learner._start(basis.penalised_by(scale), y, w, products, learner._quick(y))
     return _Common(basis, products, start)
 
@@ -587,7 +590,8 @@ class _Prepared(Logistic):
             alone = much or more is not None  # cases of its own stay in the cache of a core
             of_rows = in_turn if alone else jax.vmap
             grams = of_rows(partial(_gram, common))(w, scales, more)
-            suits = jax.vmap(lambda gram: cholesky(gram, gram[:, :0]).pivot > _WELL_CONDITIONED)(grams)
+            each = in_turn if grams.shape[1] >= _MANY else jax.vmap  # large ones stay in the cache of a core
+            suits = each(lambda gram: cholesky(gram, gram[:, :0]).pivot > _WELL_CONDITIONED)(grams)
             return of_rows(partial(_of(self._plain, _of_row), common, y))(w, scales, more, suits)
 
 

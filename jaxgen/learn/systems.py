@@ -20,20 +20,44 @@ class Factor(NamedTuple):
     pivot: Float[Array, ""]
 
 
+_BLOCK = 32
+"""Rows that Cholesky's factorisation of a matrix of many rows finds at a time, by a product of matrices."""
+
+_FEW, _FEW_TO_SWEEP = 320, 128
+"""Up to so many rows, which stay in a cache, they are found one by one, or swept for the inverse."""
+
+
 def cholesky(matrix: Float[Array, "m m"], columns: Float[Array, "m q"]) -> Factor:
     """Cholesky's factorisation of a matrix [m, m], written out because LAPACK must run alone (see `assess`).
 
     A matrix that is not positive definite gives NaN.
     """
-    m, rows = len(matrix), jnp.concatenate([matrix, columns], axis=1)
+    m, largest = len(matrix), jnp.max(jnp.diagonal(matrix))
+    size = _BLOCK if m > _FEW else m
+    more = -m % max(1, size)
+    filling = largest * (jnp.arange(m + more) >= m).astype(matrix.dtype)
+    square = jnp.pad(matrix, (0, more)) + jnp.diag(filling)
+    rows = jnp.concatenate([square, jnp.pad(columns, ((0, more), (0, 0)))], axis=1)
 
-    def add(k, state):
+    def add_block(number: Int[Array, ""], state: tuple[Array, Array]) -> tuple[Array, Array]:
         done, least = state
-        row = rows[k] - done[:, k] @ done
-        return done.at[k].set(row * lax.rsqrt(row[k])), jnp.minimum(least, row[k])
+        begin = number * size
+        left = lax.dynamic_slice_in_dim(rows, begin, size)
+        if m > size:
+            left = left - lax.dynamic_slice_in_dim(done, begin, size, axis=1).T @ done
 
-    done, least = lax.fori_loop(0, m, add, (jnp.zeros_like(rows), jnp.asarray(jnp.inf, matrix.dtype)))
-    return Factor(done[:, :m], done[:, m:], least / jnp.max(jnp.diagonal(matrix)))
+        def add(k: Int[Array, ""], inside: tuple[Array, Array]) -> tuple[Array, Array]:
+            block, least = inside
+            row = left[k] - block[:, begin + k] @ block
+            pivot = row[begin + k]
+            return block.at[k].set(row * lax.rsqrt(pivot)), jnp.minimum(least, pivot)
+
+        block, least = lax.fori_loop(0, size, add, (jnp.zeros_like(left), least))
+        return lax.dynamic_update_slice_in_dim(done, block, begin, axis=0), least
+
+    begin = jnp.zeros_like(rows), jnp.asarray(jnp.inf, matrix.dtype)
+    done, least = lax.fori_loop(0, (m + more) // max(1, size), add_block, begin)
+    return Factor(done[:m, :m], done[:m, m + more :], least / largest)
 
 
 def solved(matrix: Float[Array, "m m"], b: Float[Array, " m"]) -> tuple[Float[Array, " m"], Float[Array, ""]]:
@@ -114,8 +138,11 @@ def conjugate_gradients(
 
 def inverse(matrix: Float[Array, "p p"]) -> Float[Array, "p p"]:
     """Inverse of a symmetric positive definite matrix [p, p], by sweeping each of its rows and columns (Goodnight
-    1979).
+    1979), or by Cholesky's factor of many.
     """
+    if len(matrix) > _FEW_TO_SWEEP:
+        root = cholesky(matrix, jnp.eye(len(matrix), dtype=matrix.dtype)).solved
+        return root.T @ root
 
     def sweep(k, a):
         column, pivot = a[:, k], a[k, k]

@@ -14,7 +14,13 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from jaxgen.stats.checks import as_numbers
-from jaxgen.stats.metrics.predictions import Positive, Predictions, refuse_rows, require_predictions
+from jaxgen.stats.metrics.predictions import (
+    Positive,
+    Predictions,
+    refuse_rows,
+    require_one,
+    require_predictions,
+)
 from jaxgen.types.late import sklearn
 from jaxgen.types.numbers import require_flag, require_number, require_one_of
 
