@@ -592,6 +592,27 @@ def test_rows_of_a_basis_that_is_filled_up_are_those_of_scikit_learn(standardise
         np.testing.assert_allclose(got, want - want.mean(1, keepdims=True), rtol=0, atol=8e-9)
 
 
+@pytest.mark.parametrize("standardised", [False, True])
+def test_many_coefficients_are_those_of_scikit_learn(standardised):
+    """Systems of 331 unknowns of a class are solved by blocks, and rows begin near the minimum for their mean."""
+    random = np.random.default_rng(8)
+    x, scale = random.normal(size=(420, 330)), np.geomspace(0.5, 2, 330)
+    labels = (x @ random.normal(size=(330, 3)) / 330**0.5 + random.gumbel(size=(420, 3))).argmax(1)
+    data = Data(
+        x * scale, np.eye(3)[labels], tuple(map(str, range(330))), task="classification", classes=("a", "b", "c")
+    )
+    plan = resample.k_fold(jax.random.key(6), 420, 4)
+    ridge = Logistic(ridge=5.0)
+    learner = Normalised(ridge, how="standard") if standardised else ridge
+    found = assess(jax.random.key(0), learner, data, plan, keep="predictions").predictions
+    for row, train in zip(found, plan.train > 0, strict=True):
+        inputs = (data.x - data.x[train].mean(0)) / data.x[train].std(0) if standardised else data.x
+        peer = LogisticRegression(C=0.2, solver="newton-cholesky", tol=1e-10, max_iter=100)
+        want = peer.fit(inputs[train], labels[train]).predict_proba(inputs)
+        # Conjugate gradients leave 1e-9 of the largest logit; predictions are kept in single precision.
+        np.testing.assert_allclose(row, want, rtol=0, atol=1e-6)
+
+
 def test_rows_that_one_basis_does_not_suit_are_fitted_on_their_own(dtype):
     """A case far out leaves nothing of the others in the coordinates of all, but its row is fitted all the same."""
     data = problem(1, n=64)
