@@ -120,7 +120,10 @@ LOGISTIC = {
 }
 
 
-@pytest.mark.parametrize("plan", ["folds", "bootstrap"])
+LARGER = (700, 90, 9), (60, 300, 3)
+
+
+@pytest.mark.parametrize("plan", ["folds", pytest.param("bootstrap", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", LOGISTIC)
 def test_logistic_rows_together_are_those_by_themselves(name, plan, monkeypatch):
     shape, inside = LOGISTIC[name]
@@ -135,7 +138,11 @@ def test_logistic_rows_together_are_those_by_themselves(name, plan, monkeypatch)
 
 
 @pytest.mark.parametrize("normalised", [False, True])
-@pytest.mark.parametrize("shape", [(90, 4, 3), (200, 40, 4), (700, 90, 9), (40, 90, 3), (60, 300, 3)], ids=str)
+@pytest.mark.parametrize(
+    "shape",
+    [(90, 4, 3), (200, 40, 4), (40, 90, 3), *(pytest.param(s, marks=pytest.mark.slow) for s in LARGER)],
+    ids=str,
+)
 def test_logistic_regressions_are_those_of_a_pipeline(shape, normalised):
     data = classes_with_gaps(*shape)
     plan = resample.k_fold(KEY, data.n, 8, strata=data.y.argmax(1))

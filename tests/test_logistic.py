@@ -592,7 +592,7 @@ def test_rows_of_a_basis_that_is_filled_up_are_those_of_scikit_learn(standardise
         np.testing.assert_allclose(got, want - want.mean(1, keepdims=True), rtol=0, atol=8e-9)
 
 
-@pytest.mark.parametrize("standardised", [False, True])
+@pytest.mark.parametrize("standardised", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_many_coefficients_are_those_of_scikit_learn(standardised):
     """Systems of 331 unknowns of a class are solved by blocks, and rows begin near the minimum for their mean."""
     random = np.random.default_rng(8)
