@@ -1,4 +1,4 @@
-"""Systems of one training set: factors and inverses as NumPy has them, of sizes around those at which the way changes."""
+"""Systems of one training set: factors and inverses as NumPy has them, of sizes at which the way changes."""
 
 import jax
 import jax.numpy as jnp
