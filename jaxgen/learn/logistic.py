@@ -46,7 +46,7 @@ _MUCH = 1 << 23
 """Rows times cases times coefficients from which on a common start saves more than its compilation costs."""
 
 _MANY = 128
-"""So do so many coefficients of a class, of which each row would need an inverse matrix of its own."""
+"""From so many coefficients of a class on it always does: each row would need an inverse matrix of its own."""
 
 _ALONE_CLASSES, _ALONE = 8, 1 << 19
 """Classes, and cases times coefficients, from which on a row is work enough by itself for products of matrices to run
@@ -270,11 +270,7 @@ class Logistic(Learner):
         targets are the classes as they are.
         """
         if self._penalised and _is_wide(x, FEW):
-
-            def of_row(w: Float[Array, " n"], unit: RowUnits) -> LogisticFit:
-                return self.fit(keys[0], (x - unit.x_centre[None]) / unit.x_scale[None], y, w)
-
-            return in_turn(of_row)(w, units), jnp.ones(len(w), bool)
+            return self._in_turn(keys[0], x, y, w, units)
         prepared = self.prepared_in_units(x, y, jnp.mean(w, axis=0), len(w), jnp.mean(units.x_scale, axis=0))
         return prepared.fit_rows_in_units(keys, x, y, w, units, left_out)
 
@@ -292,27 +288,28 @@ class Logistic(Learner):
         share the coordinates of cases with about the same numbers, and where to begin.
         """
         if self._penalised and _is_wide(x, FEW):
-            return self._filled_in_turn(keys, x, y, w, fills, units)
+            return self._in_turn(keys[0], x, y, w, plain_units(x, y, w) if units is None else units, fills)
         scale = jnp.ones_like(x[0]) if units is None else jnp.mean(units.x_scale, axis=0)
         prepared = self.prepared_in_units(x, y, jnp.mean(w, axis=0), len(w), scale)
         return prepared.fit_rows_filled(keys, x, y, w, fills, units, left_out)
 
-    def _filled_in_turn(
+    def _in_turn(
         self,
-        keys: Shaped[Array, " R"],
+        key: Key,
         x: Float[Array, "n D"],
         y: Float[Array, "n K"],
         w: Float[Array, "R n"],
-        fills: RowFills,
-        units: RowUnits | None,
+        units: RowUnits,
+        fills: RowFills | None = None,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
-        """The fits of rows that share nothing."""
-        known, plain = plain_units(x, y, w) if units is None else units, self._plain
+        """The fits of rows that share nothing, each in its own units and with its own numbers for missing inputs."""
+        plain, more = self._plain, None if fills is None else fills.more
 
-        def of_row(w: Float[Array, " n"], more: Float[Array, " D"], unit: RowUnits) -> LogisticFit:
-            return plain.fit_in_units(keys[0], fills.filled(x, more), y, w, unit.x_centre, unit.x_scale)
+        def of_row(w: Float[Array, " n"], unit: RowUnits, more: Float[Array, " D"] | None) -> LogisticFit:
+            inputs = x if fills is None or more is None else fills.filled(x, more)
+            return plain.fit_in_units(key, inputs, y, w, unit.x_centre, unit.x_scale)
 
-        return in_turn(of_row)(w, fills.more, known), jnp.ones(len(w), bool)
+        return in_turn(of_row)(w, units, more), jnp.ones(len(w), bool)
 
     def _quick(self, y: Float[Array, "n K"]) -> bool:
         """Whether steps of many rows are found in single precision, for cases in double."""
