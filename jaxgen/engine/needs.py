@@ -1,6 +1,7 @@
 """A job traced to learn what it needs."""
 
 import gc
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,7 +15,7 @@ import numpy as np
 
 from jaxgen.engine import kept
 from jaxgen.engine.job import Job, fitted_alone
-from jaxgen.engine.pieces import operations_of_once
+from jaxgen.engine.pieces import done_once
 from jaxgen.engine.traced import (
     FACTORISATIONS,
     LAPACK,
@@ -26,6 +27,7 @@ from jaxgen.engine.traced import (
     operations_of,
     widest_in,
     widest_read,
+    with_inner,
 )
 from jaxgen.types.identity import text_of_known
 
@@ -53,7 +55,9 @@ class Facts:
       loop_bytes: the same inside loops of many rounds, whose arrays are used again and again; where rows have cases of
         their own, no less than the widest array that these loops are given.
       predict_bytes: the same while it predicts all cases.
-      alone: it seems to call LAPACK, and then must not run beside another; see `Program`.
+      lapack: whether it seems to call LAPACK.
+      alone: whether a chunk seems to, after what is done once for all chunks, and then must not run beside another; see
+        `Program`.
       decomposed: the most columns, or rows if these are fewer, of a matrix that it decomposes; 0 for none.
       operations: arithmetic of one training and its predictions, roughly; see `Learner.rounds`.
       shared: arithmetic of a chunk of rows that are trained together which is the same for any number of them, roughly,
@@ -64,6 +68,7 @@ class Facts:
     row_bytes: int
     loop_bytes: int
     predict_bytes: int
+    lapack: bool
     alone: bool
     decomposed: int
     operations: float
@@ -92,7 +97,7 @@ def facts(job: Job) -> Facts:
     """
     if job.learner.on_host:
         cases = 8 * (job.cases + job.new) * (job.inputs + job.outputs)
-        return Facts(cases, cases, cases, alone=False, decomposed=0, operations=_HOST_OPERATIONS, shared=0.0, info={})
+        return Facts(cases, cases, cases, False, False, 0, _HOST_OPERATIONS, shared=0.0, info={})
     with jax.enable_x64(job.wide), jax.default_device(job.here):  # as it is compiled, so that JAX remembers the trace
         return _facts(job, settings())
 
@@ -146,11 +151,13 @@ def _traced(job: Job) -> Facts:
     matrices = [each.invars[0].aval.shape[-2:] for each in lapack if each.primitive.name in FACTORISATIONS]
     widest = max(widest_in(equations_in(fit), of_rows), job.cases * np.dtype(job.dtype).itemsize)
     rounds = job.learner.rounds
-    shared = once = 0.0
+    shared, once = 0.0, []
     if job.together:
         shared = operations_in(fit, rounds, of_rows, shared=True)
         if job.in_pieces and job.one_data_set:
-            once = operations_of_once(fit, lambda equation: operations_of(equation, rounds, of_rows, shared=True), SAME)
+            once = done_once(fit, lambda equation: operations_of(equation, rounds, of_rows, shared=True), SAME)
+    of_once = math.fsum(operations_of(equation, rounds, of_rows, shared=True) for equation in once)
+    lapack_once = [each for equation in once for each in with_inner(equation) if each.primitive.name in LAPACK]
     operations = (operations_in(fit, rounds, of_rows) - shared) / rows + operations_in(predict, rounds)
     in_loops = max(widest_in(equations_of_loops(fit), of_rows), widest_read(loops(fit)) if job.used is not None else 0)
     return Facts(
@@ -158,9 +165,10 @@ def _traced(job: Job) -> Facts:
         in_loops,
         widest_in(equations_in(predict), Rows(1)),
         bool(lapack),
+        len(lapack) > len(lapack_once),
         max(map(min, matrices), default=0),
         operations,
-        max(0.0, shared - once),
+        max(0.0, shared - of_once),
         info,
     )
 

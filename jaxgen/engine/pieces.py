@@ -163,10 +163,10 @@ def divided(
     return pieces + after, after[-1].writes
 
 
-def operations_of_once(program: ClosedJaxpr, operations: Callable[[Any], float], same: Collection[int]) -> float:
-    """Arithmetic of what `divided` makes pieces of that give the same in all calls, if there is much to do."""
+def done_once(program: ClosedJaxpr, operations: Callable[[Any], float], same: Collection[int]) -> list[Any]:
+    """The equations that `divided` makes pieces of that give the same in all calls, if there is much to do."""
     flat, arguments, _ = _flattened(program, operations, 0.0)
-    return math.fsum(flat.costs[number] for number in flat.once(arguments[number] for number in same))
+    return [flat.equations[number] for number in sorted(flat.once(arguments[number] for number in same))]
 
 
 def without_unread(program: ClosedJaxpr) -> ClosedJaxpr:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -64,10 +64,12 @@ class Program:
       alone: on a CPU it must not run beside another of its kind: batched LAPACK calls wait for the pool of threads
         that also runs the chunks, so two at a time can wait for each other for ever (seen with jaxlib 0.10.2). Each
         uses all cores by itself.
+      begins_alone: the same of what is done once for all chunks.
     """
 
     call: Callable[..., Any]
     alone: bool
+    begins_alone: bool = False
 
     @property
     def once(self) -> bool:
@@ -124,7 +126,7 @@ def _compiled(
         else file_of_job(job, sets, rows, key_type, effort, chunks, busy, halves, current, kind="program")
     )
     if (known := kept.read_program(file, in_tree, out_tree, job.devices)) is not None:
-        return Program(*known)
+        return _as_noted(*known)
 
     def run(key, x, y, typical, train, q, r):
         if len(q) == 1:  # vmap would batch every operation once more, which is slow to trace
@@ -159,25 +161,30 @@ def _compiled(
     )
     with jax.default_device(job.here), collecting_later():
         traced = jax.jit(run).trace(jax.ShapeDtypeStruct((), key_type), x, y, typical, *numbers)
-        if needs.alone and first.platform == "cpu":
+        if needs.lapack and first.platform == "cpu":
             traced = _in_order(traced)
         parts, results = _parts(job, traced, rows, effort, busy, SAME if chunks and job.one_data_set else (), halves)
-    text = chr(0).join(f"{part.lowered.as_text()} {part.options}" for part in parts)
-    alone = first.platform == "cpu" and (needs.alone or _calls_foreign_code(text))
+    foreign = [part for part in parts if first.platform == "cpu" and part.foreign]
+    begins_alone, alone = any(part.once for part in foreign), any(not part.once for part in foreign)
     # What it was traced to says all. A program that calls LAPACK is known by that only: lowering it is what makes JAX
     # load LAPACK, and without that a program that was read calls nothing.
-    if (file is None or alone) and not job.spread:
-        file = kept.file_of(text, job.devices, "program")
+    if (file is None or foreign) and not job.spread:
+        file = kept.file_of(chr(0).join(part.text for part in parts), job.devices, "program")
         if (known := kept.read_program(file, in_tree, out_tree, job.devices)) is not None:
-            return Program(*known)
+            return _as_noted(*known)
     programs = _compile_all(job, parts)
     program = programs[0]
     if len(parts) > 1:
         reads, writes = tuple(part.reads for part in parts), tuple(part.writes for part in parts)
-        beside = tuple(number for number, part in enumerate(parts) if part.beside and not alone)
+        beside = tuple(number for number, part in enumerate(parts) if part.beside and not part.foreign)
         program = Chain(tuple(programs), reads, writes, results, out_tree, sum(part.once for part in parts), beside)
-    kept.write_program(file, program, alone, time.perf_counter() - begun)
-    return Program(program, alone)
+    kept.write_program(file, program, (alone, begins_alone), time.perf_counter() - begun)
+    return Program(program, alone, begins_alone)
+
+
+def _as_noted(call: Callable[..., Any], note: tuple[bool, bool]) -> Program:
+    """A program as it was read, with whether it is `alone` and `begins_alone`."""
+    return Program(call, *note)
 
 
 def _in_order(traced: Any) -> Any:
@@ -191,7 +198,8 @@ def _in_order(traced: Any) -> Any:
     )
 
 
-class _Part(NamedTuple):
+@dataclass(frozen=True)
+class _Part:
     """A piece of a program, lowered, with options of XLA; see `Piece`."""
 
     lowered: Any
@@ -200,6 +208,16 @@ class _Part(NamedTuple):
     writes: tuple[int, ...] = ()
     once: bool = False
     beside: bool = False
+
+    @cached_property
+    def text(self) -> str:
+        """All that says what is compiled."""
+        return f"{self.lowered.as_text()} {self.options}"
+
+    @cached_property
+    def foreign(self) -> bool:
+        """Whether it calls code that is not XLA's own: LAPACK, Python, a library."""
+        return any(not _HARMLESS.fullmatch(name) for name in re.findall(r"custom_call @([\w.$]+)", self.text))
 
 
 def _parts(
@@ -274,10 +292,10 @@ def _compile_all(job: Job, parts: list[_Part]) -> list[Any]:
         with jax.enable_x64(job.wide), jax.default_device(job.here):  # settings are those of a thread
             return _compile(part.lowered, part.options)
 
-    unlike = {(part.lowered.as_text(), str(part.options)): part for part in reversed(parts)}
+    unlike = {part.text: part for part in reversed(parts)}
     with ThreadPoolExecutor(len(unlike)) as pool:
         made = dict(zip(unlike, pool.map(one, unlike.values()), strict=True))
-    return [made[part.lowered.as_text(), str(part.options)] for part in parts]
+    return [made[part.text] for part in parts]
 
 
 def _compile(lowered: Any, options: dict[str, Any]) -> Any:
@@ -289,12 +307,6 @@ def _compile(lowered: Any, options: dict[str, Any]) -> Any:
         if len(known) == len(options):
             raise
         return _compile(lowered, known)
-
-
-def _calls_foreign_code(text: str) -> bool:
-    """Whether a lowered program calls code that is not XLA's own: LAPACK, Python, a library."""
-    names = re.findall(r"custom_call @([\w.$]+)", text)
-    return any(not _HARMLESS.fullmatch(name) for name in names)
 
 
 def _make_room() -> None:

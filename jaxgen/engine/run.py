@@ -309,11 +309,11 @@ class Run:
             with jax.enable_x64(job.wide):
                 same = jax.device_put(same, job.devices[0]) if job.one_data_set else same
 
-        def undisturbed():
-            return alone(facts(job).decomposed) if program.alone else nullcontext()
+        def undisturbed(lapack: bool):
+            return alone(facts(job).decomposed) if lapack else nullcontext()
 
         def begin(_):
-            with jax.enable_x64(job.wide), jax.default_device(job.here), undisturbed():
+            with jax.enable_x64(job.wide), jax.default_device(job.here), undisturbed(program.begins_alone):
                 return program.for_data(key, *same)
 
         calls = [program.call]
@@ -324,7 +324,7 @@ class Run:
         def work(block):
             with jax.enable_x64(job.wide), jax.default_device(job.here):
                 arguments = self._arguments(same, size, block)
-                with undisturbed():
+                with undisturbed(program.alone):
                     results = jax.block_until_ready(call(key, *arguments))
                 if job.spread:
                     results = multihost_utils.process_allgather(results, tiled=True)

@@ -14,7 +14,7 @@ LAPACK = {
     *("pure_callback", "io_callback", "debug_callback"),
 }
 """Primitives that on a CPU call LAPACK, or other foreign code, for a batch: a guess before anything is lowered, which
-sets the size of chunks. What decides is the lowered program, see `_calls_foreign_code`.
+sets the size of chunks. What decides is the lowered program, see `jaxgen.engine.program`.
 """
 
 _FEW_ROUNDS = 32
@@ -121,8 +121,13 @@ def equations_in(program: Any, rare: bool = True) -> Iterator[Any]:
     """All equations of a traced program, those of inner programs too, with or without what is `RARE`."""
     for equation in getattr(program, "jaxpr", program).eqns:
         if rare or equation.params.get("name") != RARE:
-            yield equation
-            yield from _inner(equation, rare)
+            yield from with_inner(equation, rare)
+
+
+def with_inner(equation: Any, rare: bool = True) -> Iterator[Any]:
+    """An equation and all those of the programs that it holds."""
+    yield equation
+    yield from _inner(equation, rare)
 
 
 def _inner(equation: Any, rare: bool = True) -> Iterator[Any]:

@@ -1,7 +1,7 @@
 """Coordinates of weighted cases and a ridge in which these are orthonormal, for logistic and softmax regression."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
@@ -15,7 +15,72 @@ _BLOCK = 16
 long as of 64 and 1808, on one core of an Intel Xeon in single precision.
 """
 
+MANY = 128
+"""From so many coordinates on, matrices of each row's own take longer than all else."""
+
 Orthonormal = Callable[[Float[Array, "p n"]], tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]]
+
+
+class Ridge(NamedTuple):
+    """A ridge on coefficients, by its matrix [p, p]."""
+
+    matrix: Float[Array, "p p"]
+
+    @property
+    def diagonal(self) -> Float[Array, " p"]:
+        """That of the matrix, [p]."""
+        return jnp.diagonal(self.matrix)
+
+    def of(self, solution: Float[Array, "K p"]) -> Float[Array, "K p"]:
+        """The product of a solution [K, p] and the matrix."""
+        return solution @ self.matrix
+
+    def times(self, number: float) -> "Ridge":
+        """So many times this ridge."""
+        return self if number == 1 else Ridge(number * self.matrix)
+
+    def astype(self, dtype: Any) -> "Ridge":
+        """The same in numbers of another type."""
+        return Ridge(self.matrix.astype(dtype))
+
+
+class ScaledRidge(NamedTuple):
+    """A ridge on the weights of the inputs times a scale, by what all rows share, which have scales of their own: a
+    matrix for each of them would not stay in the cache.
+
+    Attributes:
+      penalty: see `Coordinates`, [s, p].
+      turned: the same as columns, [p, s].
+      squares: of the scales, [s].
+      filling: what is added on the diagonal, [p].
+    """
+
+    penalty: Float[Array, "s p"]
+    turned: Float[Array, "p s"]
+    squares: Float[Array, " s"]
+    filling: Float[Array, " p"]
+
+    @property
+    def matrix(self) -> Float[Array, "p p"]:
+        """In full, [p, p]."""
+        return (self.turned * self.squares[None]) @ self.penalty + jnp.diag(self.filling)
+
+    @property
+    def diagonal(self) -> Float[Array, " p"]:
+        """That of the matrix, [p]."""
+        return jnp.square(self.turned) @ self.squares + self.filling
+
+    def of(self, solution: Float[Array, "K p"]) -> Float[Array, "K p"]:
+        """The product of a solution [K, p] and the matrix."""
+        return ((solution @ self.turned) * self.squares[None]) @ self.penalty + solution * self.filling[None]
+
+    def times(self, number: float) -> "ScaledRidge":
+        """So many times this ridge."""
+        return self if number == 1 else self._replace(squares=number * self.squares, filling=number * self.filling)
+
+    def astype(self, dtype: Any) -> "ScaledRidge":
+        """The same in numbers of another type."""
+        return ScaledRidge(*(numbers.astype(dtype) for numbers in self))
 
 
 class Coordinates(NamedTuple):
@@ -25,6 +90,7 @@ class Coordinates(NamedTuple):
       cases: [p, n].
       turned: the same as rows, [n, p].
       penalty: [s, p].
+      ridge: of the matrix penalty' @ penalty, but 1 for coordinates that fill up the basis, which keeps them at 0.
       transform: makes coefficients of the centred and scaled inputs of those of the coordinates, [q, p]; q is p, or
         fewer of a `padded` basis.
       centre, scale: of the inputs, [D].
@@ -34,6 +100,7 @@ class Coordinates(NamedTuple):
     cases: Float[Array, "p n"]
     turned: Float[Array, "n p"]
     penalty: Float[Array, "s p"]
+    ridge: Ridge | ScaledRidge
     transform: Float[Array, "q p"]
     centre: Float[Array, " D"]
     scale: Float[Array, " D"]
@@ -46,7 +113,8 @@ class Coordinates(NamedTuple):
         more, absent = (-size % _BLOCK for size in self.cases.shape)
         cases = jnp.pad(self.cases, ((0, more), (0, absent)))
         penalty, transform = (jnp.pad(matrix, ((0, 0), (0, more))) for matrix in (self.penalty, self.transform))
-        return self._replace(cases=cases, turned=cases.T, penalty=penalty, transform=transform)
+        ridge = Ridge(jnp.pad(self.ridge.matrix, (0, more)) + jnp.diag(self._filling(len(cases))))
+        return self._replace(cases=cases, turned=cases.T, penalty=penalty, ridge=ridge, transform=transform)
 
     def with_absent(self, values: Float[Array, "n *K"]) -> Float[Array, "m *K"]:
         """Weights or targets of n cases, [n, *K], and zeros for those that fill the basis up to m."""
@@ -55,7 +123,21 @@ class Coordinates(NamedTuple):
 
     def penalised_by(self, scale: Float[Array, " D"]) -> "Coordinates":
         """The same cases with a ridge on the weights of the inputs times a scale, [D]."""
-        return self._replace(penalty=self.penalty * scale[:, None]) if len(self.penalty) else self
+        if not len(self.penalty):
+            return self
+        ridge = ScaledRidge(self.penalty, self.penalty.T, jnp.square(scale), self._filling(len(self.cases)))
+        return self._replace(ridge=ridge if len(self.cases) >= MANY else Ridge(ridge.matrix))
+
+    def least_pivots(self, w: Float[Array, "R n"], scales: Float[Array, "R D"] | None) -> Float[Array, ""]:
+        """A number [] that no pivot of a row's Gram matrix in these coordinates is below, with its weights [R, n] and a
+        ridge on weights of the inputs times its scales.
+
+        Coordinates are made of inputs by an upper triangle. So is the root of the ridge, whose pivots are the squares
+        on its diagonal; cases make pivots no smaller, and a constant, which comes first, has a pivot of its own.
+        """
+        roots = jnp.diagonal(self.penalty, len(self.transform) - len(self.penalty))
+        roots = roots if scales is None else jnp.min(scales, axis=0) * roots
+        return jnp.minimum(jnp.min(jnp.square(roots)), jnp.min(jnp.mean(w, axis=1)))
 
     def filled(self, missing: Float[Array, "n D"], more: Float[Array, " D"]) -> "Coordinates":
         """The same coordinates of cases with other numbers for missing inputs: so much more [D] where `missing`, of the
@@ -65,11 +147,9 @@ class Coordinates(NamedTuple):
         cases = self.cases + of_inputs.T @ self.with_absent(missing).T
         return self._replace(cases=cases, turned=cases.T)
 
-    @property
-    def ridge(self) -> Float[Array, "p p"]:
-        """Its matrix, [p, p]; coordinates that fill up the basis have a ridge of 1, which keeps them at 0."""
-        filling = (jnp.arange(self.transform.shape[1]) >= len(self.transform)).astype(self.penalty.dtype)
-        return self.penalty.T @ self.penalty + jnp.diag(filling)
+    def _filling(self, p: int) -> Float[Array, " p"]:
+        """1 for those of p coordinates that fill up the basis."""
+        return (jnp.arange(p) >= len(self.transform)).astype(self.penalty.dtype)
 
 
 def orthonormal_columns(

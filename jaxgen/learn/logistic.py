@@ -7,11 +7,12 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxgen.learn.bases import nearly_orthonormal_if_easy
 from jaxgen.learn.batched import in_turn, where_rare
-from jaxgen.learn.coordinates import Coordinates, Orthonormal, orthonormal_columns
+from jaxgen.learn.coordinates import MANY, Coordinates, Orthonormal, Ridge, orthonormal_columns
 from jaxgen.learn.newton import NOT_CONVERGED, minimised, start_for_similar
 from jaxgen.learn.products import plain_units
 from jaxgen.learn.shrinkage import FEW, Span
@@ -22,6 +23,7 @@ from jaxgen.learn.softmax import (
     Start,
     TwoClasses,
     many_unknowns,
+    modelled_of,
     orthonormal_contrasts,
     pairs_of,
 )
@@ -43,10 +45,9 @@ _NEAR = 0.03
 """Relative change of the logits by the last step to where all rows begin; their own minima are further away."""
 
 _MUCH = 1 << 23
-"""Rows times cases times coefficients from which on a common start saves more than its compilation costs."""
-
-_MANY = 128
-"""From so many coefficients of a class on it always does: each row would need an inverse matrix of its own."""
+"""Rows times cases times coefficients from which on a common start saves more than its compilation costs; of `MANY`
+coefficients of a class it always does, since each row would need an inverse matrix of its own.
+"""
 
 _ALONE_CLASSES, _ALONE = 8, 1 << 19
 """Classes, and cases times coefficients, from which on a row is work enough by itself for products of matrices to run
@@ -186,13 +187,16 @@ class Logistic(Learner):
         with jax.default_matmul_precision("highest"):
             if self._penalised and _is_wide(x, _SHARED):
                 span = Span.of(x, w, self.intercept)
-                return span.restored(self.fit(key, span.cases, y, w))
-            basis = self._basis(x, w, orthonormal_columns)
-            if not (self._quick(y) and many_unknowns(y.shape[1], len(basis.cases))):
-                return self._minimum(basis, y, w, None)
-            start = self._problem(basis, y, w, None)[0].start_at_zero()
-            found = self._minimum(basis, y, w, None, start, quick=True)
-            return where_rare(found.trouble == NOT_CONVERGED, lambda: self._minimum(basis, y, w, None), found)
+                return span.restored(self._on_basis(self._basis_of(span), y, w))
+            return self._on_basis(self._basis(x, w, orthonormal_columns), y, w)
+
+    def _on_basis(self, basis: Coordinates, y: Float[Array, "n K"], w: Float[Array, " n"]) -> LogisticFit:
+        """The fit of one weighted training set on its own basis."""
+        if not (self._quick(y) and many_unknowns(y.shape[1], len(basis.cases))):
+            return self._minimum(basis, y, w, None)
+        start = self._problem(basis, y, w, None)[0].at_zero()
+        found = self._minimum(basis, y, w, None, start, quick=True)
+        return where_rare(found.trouble == NOT_CONVERGED, lambda: self._minimum(basis, y, w, None), found)
 
     def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int) -> "Logistic":
         """With a basis of all cases [n, D], [n, K] and, where there is much to do, a start near the minimum for the
@@ -203,7 +207,7 @@ class Logistic(Learner):
         plain = self._plain
         with jax.default_matmul_precision("highest"):
             span = Span.of(x, jnp.ones_like(w), self.intercept)
-            common = _of(plain, _in_common)(rows, span.cases, y, w, jnp.ones_like(span.cases[0]))
+            common = _of(plain, _in_common_of)(rows, self._basis_of(span), y, w)
             return _Prepared(**vars(plain), common=common, span=span)
 
     def prepared_in_units(
@@ -221,7 +225,8 @@ class Logistic(Learner):
         if self._penalised and _is_wide(x, FEW):
             return plain
         with jax.default_matmul_precision("highest"):
-            return _Prepared(**vars(plain), common=_of(plain, _in_common)(rows, x, y, w, scale))
+            common = _of(plain, _in_common)(rows, x, y, w, scale)
+            return _Prepared(**vars(plain), common=common)
 
     def prepared_filled(
         self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int
@@ -333,7 +338,8 @@ class Logistic(Learner):
         """
         problem, hopeless, _ = self._problem(basis, y, w, products)
         asked = problem.single if quick else problem
-        state = minimised(asked, hopeless, self.steps, not self._penalised, None, quick, _NEAR)
+        begin = asked.at_zero() if quick and len(basis.cases) >= MANY else None
+        state = minimised(asked, hopeless, self.steps, not self._penalised, begin, quick, _NEAR)
         start = start_for_similar(asked, state)
         # What rounding leaves of the sum over the classes would stay, since no step has any.
         return start._replace(solution=problem.centred(start.solution.astype(y.dtype)))
@@ -348,8 +354,10 @@ class Logistic(Learner):
         used = w > 0
         y = jnp.where(used[:, None], y, 0)
         one_sided = self.intercept & jnp.any(w @ _of_every_class(y, used) <= 0)
-        given = basis.cases, basis.turned, basis.ridge, w, products
-        problem = TwoClasses(*given, 2 * y[:, 0] - 1) if y.shape[1] == 1 else ManyClasses(*given, y.T)
+        modelled = modelled_of(y.shape[1])
+        ridge = basis.ridge.times(modelled / y.shape[1])  # of two columns, half of it
+        given = basis.cases, basis.turned, ridge, w, products
+        problem = TwoClasses(*given, 2 * y[:, 0] - 1) if modelled == 1 else ManyClasses(*given, y.T)
         return problem, basis.deficient | one_sided, one_sided
 
     def _minimum(
@@ -366,12 +374,14 @@ class Logistic(Learner):
         state = minimised(problem, hopeless, self.steps, not self._penalised, start, quick)
         solution = state.point.solution
         trouble = jnp.select([one_sided, basis.deficient], [_ONE_SIDED, _DEPENDENT], state.trouble)
+        if y.shape[1] > len(solution):
+            solution = jnp.concatenate([solution, -solution]) / 2
         coefficients = jnp.where(hopeless, jnp.nan, basis.transform @ solution.T)
         weights = coefficients[int(self.intercept) :] / basis.scale[:, None]
         intercept = (
             coefficients[0] - basis.centre @ weights if self.intercept else jnp.zeros_like(weights, shape=y.shape[1:])
         )
-        return LogisticFit(weights, intercept, state.iterations, problem.cosine(solution), trouble)
+        return LogisticFit(weights, intercept, state.iterations, problem.cosine(state.point.solution), trouble)
 
     def predict(self, params: LogisticFit, x: Float[Array, "m D"]) -> Float[Array, "m K"]:
         """Probabilities of the classes, in the form of y: one column, or K that add up to 1."""
@@ -433,7 +443,31 @@ class Logistic(Learner):
             columns.append(ridge[: len(design), : len(scale)])
         vectors, transform, deficient = orthonormal(jnp.concatenate(columns, axis=1))
         cases = jnp.where(root[None] > 0, vectors[:, : len(w)] / jnp.where(root > 0, root, 1)[None], 0)
-        return Coordinates(cases, cases.T, vectors[:, len(w) :].T, transform, centre, scale, deficient)
+        penalty = vectors[:, len(w) :].T
+        return Coordinates(cases, cases.T, penalty, Ridge(penalty.T @ penalty), transform, centre, scale, deficient)
+
+    def _basis_of(self, span: Span) -> Coordinates:
+        """A basis of the cases of a span, whose coordinates are orthogonal to each other and to a constant: those of
+        unit length, with the ridge.
+        """
+        cases, n = span.cases.T, len(span.cases)
+        ridges = jnp.full(n, self.ridge, cases.dtype)
+        if self.intercept:
+            cases = jnp.concatenate([jnp.ones_like(cases[:1]), cases])
+            ridges = jnp.concatenate([jnp.zeros_like(ridges[:1]), ridges])
+        size = lax.rsqrt(jnp.sum(jnp.square(cases), axis=1) + ridges)
+        cases, penalty = size[:, None] * cases, jnp.diag(jnp.sqrt(ridges) * size)
+        none, one = jnp.zeros_like(span.cases[0]), jnp.ones_like(span.cases[0])
+        return Coordinates(
+            cases,
+            cases.T,
+            penalty[int(self.intercept) :],
+            Ridge(jnp.square(penalty)),
+            jnp.diag(size),
+            none,
+            one,
+            jnp.bool_(False),
+        )
 
 
 def _is_wide(x: Float[Array, "n D"], most: int) -> bool:
@@ -457,9 +491,11 @@ class _Common(NamedTuple):
     start: Start | None
     missing: Float[Array, "n D"] | None = None
 
-    def of_row(self, scale: Float[Array, " D"], fill: Float[Array, " D"] | None) -> "_Common":
-        """The same with a ridge on weights times the scales of a row, [D], and with what it adds to missing inputs."""
-        basis = self.basis.penalised_by(scale)
+    def of_row(self, scale: Float[Array, " D"] | None, fill: Float[Array, " D"] | None) -> "_Common":
+        """The same with a ridge on weights times the scales of a row, [D], if it has some, and with what it adds to
+        missing inputs.
+        """
+        basis = self.basis if scale is None else self.basis.penalised_by(scale)
         if fill is None or self.missing is None:
             return self._replace(basis=basis)
         return self._replace(basis=basis.filled(self.missing, fill), products=None)
@@ -486,17 +522,31 @@ def _in_common(
 ) -> _Common:
     """What rows share that have these weights on average, and a ridge on weights in units of about this scale."""
     basis = learner._basis(x, jnp.ones_like(w), nearly_orthonormal_if_easy)
+    return _in_common_of.__wrapped__(learner, rows, basis, y, w, scale)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _in_common_of(
+    learner: Logistic,
+    rows: int,
+    basis: Coordinates,
+    y: Float[Array, "n K"],
+    w: Float[Array, " n"],
+    scale: Float[Array, " D"] | None = None,
+) -> _Common:
+    """The same on a basis of all cases."""
     if many_unknowns(y.shape[1], len(basis.cases)):
         basis = basis.padded()
     products, start = pairs_of(basis.cases), None
-    if rows * basis.cases.size * y.shape[1] >= _MUCH or len(basis.cases) >= _MANY:
-        start = learner._start(basis.penalised_by(scale), y, w, products, learner._quick(y))
+    if rows * basis.cases.size * modelled_of(y.shape[1]) >= _MUCH or len(basis.cases) >= MANY:
+        typical = basis if scale is None else basis.penalised_by(scale)
+        start = learner._start(typical, y, w, products, learner._quick(y))
     return _Common(basis, products, start)
 
 
 @jax.jit
 def _gram(
-    common: _Common, w: Float[Array, " n"], scale: Float[Array, " D"], fill: Float[Array, " D"] | None
+    common: _Common, w: Float[Array, " n"], scale: Float[Array, " D"] | None, fill: Float[Array, " D"] | None
 ) -> Float[Array, "q q"]:
     """The Gram matrix [q, q] of the weighted cases of a row; see `_Common.of_row`."""
     basis, products, *_ = common.of_row(scale, fill)
@@ -512,14 +562,14 @@ def _of_row(
     common: _Common,
     y: Float[Array, "n K"],
     w: Float[Array, " n"],
-    scale: Float[Array, " D"],
+    scale: Float[Array, " D"] | None,
     fill: Float[Array, " D"] | None,
     suits: Bool[Array, ""],
 ) -> tuple[LogisticFit, Bool[Array, ""]]:
     """The fit of a row, see `_Common.of_row`, and whether to trust it; none is tried where the common basis does not
     suit its cases, for which the others would wait.
     """
-    basis, products, start, _ = common.of_row(scale, fill)
+    basis, products, start, *_ = common.of_row(scale, fill)
     own = basis._replace(deficient=basis.deficient | ~suits)
     fit = learner._minimum(own, y, w, products, start, learner._quick(y))
     return fit, ~own.deficient & (fit.trouble != NOT_CONVERGED)
@@ -541,8 +591,7 @@ class _Prepared(Logistic):
         left_out: int | None,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
         """See `Logistic.fit_rows`."""
-        inputs = x if self.span is None else self.span.cases
-        fits, trusted = self._rows(y, w, jnp.ones_like(w, shape=(len(w), inputs.shape[1])))
+        fits, trusted = self._rows(y, w, None)
         return fits if self.span is None else self.span.restored(fits), trusted
 
     def fit_rows_in_units(
@@ -569,26 +618,41 @@ class _Prepared(Logistic):
         left_out: int | None,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
         """See `Logistic.fit_rows_filled`."""
-        fits, trusted = self._rows(y, w, jnp.ones_like(fills.more) if units is None else units.x_scale, fills)
+        fits, trusted = self._rows(y, w, None if units is None else units.x_scale, fills)
         return (fits if units is None else _in_units(fits, units)), trusted
 
     def _rows(
-        self, y: Float[Array, "n K"], w: Float[Array, "R n"], scales: Float[Array, "R D"], fills: RowFills | None = None
+        self,
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        scales: Float[Array, "R D"] | None,
+        fills: RowFills | None = None,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
-        """The fits in units of x of R weightings, each with a ridge on weights times its scales, and numbers of its own
-        for missing inputs.
+        """The fits in units of x of R weightings, each with a ridge on weights times its scales, if there are some, and
+        numbers of its own for missing inputs.
         """
         with jax.default_matmul_precision("highest"):
             common, more = (
                 (self.common, None) if fills is None else (self.common._replace(missing=fills.missing), fills.more)
             )
-            classes = y.shape[1]
+            classes = modelled_of(y.shape[1])
             much = classes >= _ALONE_CLASSES and common.basis.cases.size * classes >= _ALONE
             alone = much or more is not None  # cases of its own stay in the cache of a core
             of_rows = in_turn if alone else jax.vmap
-            grams = of_rows(partial(_gram, common))(w, scales, more)
-            each = in_turn if grams.shape[1] >= _MANY else jax.vmap  # large ones stay in the cache of a core
-            suits = each(lambda gram: cholesky(gram, gram[:, :0]).pivot > _WELL_CONDITIONED)(grams)
+
+            def is_suited(gram: Float[Array, "q q"]) -> Bool[Array, ""]:
+                return cholesky(gram, gram[:, :0]).pivot > _WELL_CONDITIONED
+
+            def are_suited() -> Bool[Array, " R"]:
+                return in_turn(lambda *row: is_suited(_gram(common, *row)))(w, scales, more)
+
+            if len(common.basis.cases) < MANY:
+                suits = jax.vmap(is_suited)(of_rows(partial(_gram, common))(w, scales, more))
+            elif self._penalised:
+                doubtful = common.basis.least_pivots(w, scales) <= _WELL_CONDITIONED * jnp.max(w)
+                suits = where_rare(doubtful, are_suited, jnp.ones(len(w), bool))
+            else:
+                suits = are_suited()
             return of_rows(partial(_of(self._plain, _of_row), common, y))(w, scales, more, suits)
 
 

@@ -18,10 +18,8 @@ _HALVINGS = 30
 _ROUNDINGS = 32
 """A pivot of Newton's equations below this many roundings of the largest diagonal element is taken as 0."""
 
-_LEFT = 1e-9
-"""The last step need not leave logits nearer to those of the minimum than this, relative to the largest. Those of
-digits end up to 2e-8 away, as they do with the solver of scikit-learn that comes nearest.
-"""
+_LEFT = 3e-10
+"""The last step need not leave logits nearer to those of the minimum than this, relative to the largest."""
 
 
 class State(NamedTuple):

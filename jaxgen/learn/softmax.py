@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 from scipy.linalg import helmert
 
 from jaxgen.learn.batched import in_any_row, over_first
+from jaxgen.learn.coordinates import MANY, Ridge, ScaledRidge
 from jaxgen.learn.quasi_newton import nearer
 from jaxgen.learn.systems import conjugate_gradients, inverse, solved
 
@@ -44,9 +45,10 @@ _MOST_PRODUCTS = 2_000_000
 _MOST_QUICK = 400
 """Rounds of conjugate gradients in single precision after which they are given up."""
 
-_CLOSER, _MOST_GRADIENTS = 1e-5, 30
+_CLOSER, _MOST_GRADIENTS = 1e-5, (30, 60)
 """Part of the gradient that similar problems, which begin where one of them ends, leave for Newton's method, and the
-most gradients that this may take them; those of digits take 19 of single precision, and one step is left.
+most gradients that this may take them, with few coefficients of a class and with many, where exponentials are less of
+the work; those of digits take 19 of single precision, and one step is left.
 """
 
 _FEWEST_ROUNDS = 16
@@ -71,8 +73,8 @@ class Point(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where Newton's method begins: a solution [K, p], and inverse Hessians of each class alone, [K, p, p], or none for
-    problems that need none.
+    """Where Newton's method begins: a solution [K, p], and inverse Hessians of each class alone, [K, p, p]; none for
+    problems that need none, or that take those at zero of coordinates each alone.
     """
 
     solution: Float[Array, "K p"]
@@ -112,14 +114,14 @@ class Gram:
     Attributes:
       cases: [p, n].
       turned: the same as rows, [n, p], since products over the cases would turn them anew each time.
-      ridge: matrix of the ridge in these coordinates, [p, p].
+      ridge: in these coordinates.
       w: weights of the cases, [n].
       products: those of any two coordinates of each case, `pairs_of(cases)`, where several problems share them.
     """
 
     cases: Float[Array, "p n"]
     turned: Float[Array, "n p"]
-    ridge: Float[Array, "p p"]
+    ridge: Ridge | ScaledRidge
     w: Float[Array, " n"]
     products: Float[Array, "t n"] | None
 
@@ -131,7 +133,7 @@ class Gram:
 
     def weighted(self, weights: Float[Array, "g n"]) -> Float[Array, "g p p"]:
         """Gram matrices [g, p, p] of the cases with other weights [g, n], and of the penalty."""
-        return self.summed(weights) + self.ridge[None]
+        return self.summed(weights) + self.ridge.matrix[None]
 
     def summed(self, weights: Float[Array, "g n"]) -> Float[Array, "g p p"]:
         """Weighted sums over the cases of the products of any two coordinates, [g, p, p] for weights [g, n]."""
@@ -142,7 +144,7 @@ class Gram:
 
 @dataclass(frozen=True)
 class Problem(Gram, abc.ABC):
-    """What is minimised over solution s [K, p]: sum w cross-entropy(s @ cases) + s . (s @ ridge) / 2.
+    """What is minimised over solution s [K, p]: sum w cross-entropy(s @ cases) + s . (s @ ridge) / 2, by the matrix of the ridge.
 
     With K >= 2, solutions, gradients and steps add up to 0 over the classes.
     """
@@ -265,19 +267,26 @@ class Problem(Gram, abc.ABC):
             return self._gradient(self.residuals(solution @ self.cases)[0], solution)
 
         starting, enough = self._preconditioner(start.inverses), jnp.where(hopeless, jnp.inf, rounding)
-        return nearer(gradient, starting, solution, enough, _CLOSER, _MOST_GRADIENTS)
+        return nearer(gradient, starting, solution, enough, _CLOSER, _MOST_GRADIENTS[len(self.cases) >= MANY])
+
+    def at_zero(self) -> Start:
+        """No coefficients, and no inverse Hessians."""
+        (k, _), p, dtype = self.shape, len(self.cases), self.w.dtype
+        return Start(jnp.zeros((k, p), dtype), jnp.zeros((0, p, p), dtype))
 
     def start_at_zero(self) -> Start:
-        """No coefficients, and inverse Hessians [K, p, p] there, where all cases have the same curvature; of problems
-        that need none, none.
-        """
-        (k, _), p, dtype = self.shape, len(self.cases), self.w.dtype
-        start = jnp.zeros((k, p), dtype)
+        """The same with inverse Hessians [K, p, p] there, each coordinate alone, for problems that need some."""
+        start, p = self.at_zero(), len(self.cases)
         if self.few_unknowns:
-            return Start(start, jnp.zeros((0, p, p), dtype))
-        share = 1 / max(2, k)
-        of_class = inverse(share * (1 - share) * jnp.eye(p, dtype=dtype) + self.ridge)
-        return Start(start, jnp.broadcast_to(of_class, (k, p, p)))
+            return start
+        return start._replace(inverses=jnp.broadcast_to(jnp.diag(self._alone), (self.shape[0], p, p)))
+
+    @property
+    def _alone(self) -> Float[Array, " p"]:
+        """Inverse second derivatives [p] of each coordinate alone at zero, where all cases have the same curvature."""
+        share = 1 / max(2, self.shape[0])
+        curvature, ridge = share * (1 - share), self.ridge.diagonal
+        return 1 / (curvature * (1 - ridge) + ridge)
 
     def inverses_at(self, solution: Float[Array, "K p"]) -> Float[Array, "K p p"]:
         """Inverse Hessians of each class alone, at a solution [K, p]."""
@@ -297,15 +306,18 @@ class Problem(Gram, abc.ABC):
     def _by_solution(self, weighted: Float[Array, "K n"], solution: Float[Array, "K p"]) -> Float[Array, "K p"]:
         """What weighted derivatives by the logits [K, n] are by the solution, with those of the ridge, [K, p]."""
         # Rounding would leave a part that no step can take away.
-        return self.centred(weighted @ self.turned + solution @ self.ridge)
+        return self.centred(weighted @ self.turned + self.ridge.of(solution))
 
     def _preconditioner(self, inverses: Float[Array, "K p p"]) -> Callable[[Array], Array]:
-        """The product of inverse Hessians of each class alone and a gradient [K, p]."""
+        """The product of inverse Hessians of each class alone, or at zero, and a gradient [K, p]."""
+        if not len(inverses):
+            each = self._alone
+            return lambda gradient: self.centred(each[None] * gradient)
         starting = inverses.astype(self.w.dtype)
         return lambda gradient: self.centred(jnp.einsum("kpq,kq->kp", starting, gradient))
 
     def _penalty(self, solution: Float[Array, "K p"]) -> Float[Array, ""]:
-        return jnp.sum(solution * (solution @ self.ridge))
+        return jnp.sum(solution * self.ridge.of(solution))
 
     def _cosine(
         self, excess: Float[Array, "K n"], solution: Float[Array, "K p"], gradient: Float[Array, "K p"]
@@ -317,6 +329,13 @@ class Problem(Gram, abc.ABC):
         """Length [] of the weighted residuals, with the ridge's share."""
         squares = self.w @ over_first(jnp.add, jnp.square(excess)) + self._penalty(solution)
         return jnp.sqrt(jnp.maximum(squares, 0))
+
+
+def modelled_of(columns: int) -> int:
+    """Classes that are modelled of so many columns of targets: one of two, whose coefficients are those of the other
+    with another sign.
+    """
+    return 1 if columns == 2 else columns
 
 
 def many_unknowns(classes: int, coefficients: int) -> bool:
@@ -458,7 +477,7 @@ class ManyClasses(Problem):
         )
         p, f = len(self.cases), contrasts.shape[1]
         blocks = self.summed(curvature.reshape(f * f, -1)).reshape(f, f, p, p)
-        blocks = blocks + jnp.eye(f, dtype=blocks.dtype)[:, :, None, None] * self.ridge[None, None]
+        blocks = blocks + jnp.eye(f, dtype=blocks.dtype)[:, :, None, None] * self.ridge.matrix[None, None]
         hessian = jnp.swapaxes(blocks, 1, 2).reshape(f * p, f * p)
         step, pivot = solved(hessian, (contrasts.T @ gradient).reshape(f * p))
         return contrasts @ step.reshape(f, p), pivot
