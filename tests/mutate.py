@@ -40,6 +40,7 @@ TESTS = {
     "learn/external": "external*",
     "learn/external_rows": "external*",
     "learn/linear": "learners* minimised* precision*",
+    "learn/coordinates": "logistic* wide*",
     "learn/logistic": "logistic* minimised*",
     "learn/neighbours": "neighbours* learners*",
     "learn/network": "network* objective* descent* conjugate* learners* neal*",

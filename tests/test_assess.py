@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 from jaxgen import Data, assess, learn, loss, resample
 from jaxgen.engine import budget, program, progress, workers
 from jaxgen.engine.needs import _traced, facts
-from jaxgen.learn import logistic
+from jaxgen.learn import logistic_rows
 from jaxgen.types import Learner, as_learner
 from jaxgen.types.identity import named
 
@@ -572,7 +572,7 @@ def test_rows_in_turn_count_for_as_much_as_rows_side_by_side(monkeypatch):
     job = ENGINE.job_of(known, loss.cross_entropy, data, chosen, tuple(jax.devices()[:1]), False)
 
     def traced(least):
-        monkeypatch.setattr(logistic, "_ALONE", least)
+        monkeypatch.setattr(logistic_rows, "_ALONE", least)
         with jax.enable_x64(job.wide), jax.default_device(job.here):
             return _traced(job)
 
@@ -730,6 +730,25 @@ def test_only_programs_without_lapack_run_beside_others(learner, alone):
     assert job.devices == tuple(jax.devices()[: 1 if alone else None])
     assert budget.workers_of(job) == (1 if alone or len(job.devices) > 1 else budget._cores())
     assert program.compiled(job, 1, 4, KEY.dtype, 4, 1).alone == alone, "what the lowered program says"
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="on other devices no program calls LAPACK")
+def test_chunks_run_side_by_side_after_lapack_was_called_once():
+    """For rows that share coordinates of the space which their cases span; they are those of a single chunk."""
+    random = np.random.default_rng(4)
+    x, classes = random.normal(size=(90, 150)), np.arange(90) % 2
+    data = Data(x, np.eye(2)[classes], tuple(map(str, range(150))), task="classification")
+    plan = splits(12, 0.8, n=90)
+    known = as_learner(learn.Logistic())
+    chosen = ENGINE.way(known, loss.zero_one, data, plan)
+    job = ENGINE.job_of(known, loss.zero_one, data, chosen, tuple(jax.devices()[:1]), False)
+    needs = facts(job)
+    assert (needs.lapack, needs.alone) == (True, False)
+    assert budget.workers_of(job) == budget._cores()
+    made = program.compiled(job, 1, 4, KEY.dtype, 10**6, 2)
+    assert (made.begins_alone, made.alone) == (True, False)
+    in_chunks, whole = (assess(KEY, known, data, plan, loss.cross_entropy, chunk=chunk) for chunk in (4, 12))
+    np.testing.assert_allclose(in_chunks.values, whole.values, rtol=1e-5)  # they are kept in single precision
 
 
 def blas_threads():

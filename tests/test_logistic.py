@@ -15,9 +15,12 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from jaxgen import Data, assess, datasets, resample
-from jaxgen.learn import Normalised, logistic, softmax
-from jaxgen.learn.bases import nearly_orthonormal_if_easy, orthonormal_if_easy
+from jaxgen.learn import Normalised, logistic_rows, softmax
+from jaxgen.learn.bases import nearly_orthonormal_if_easy, orthonormal_columns, orthonormal_if_easy
+from jaxgen.learn.coordinates import Ridge, ScaledRidge, SpanRidge
 from jaxgen.learn.logistic import Logistic
+from jaxgen.learn.logistic_fit import LinearClassifier
+from jaxgen.learn.shrinkage import Span
 from jaxgen.loss import cross_entropy, squared
 from jaxgen.types import as_learner
 
@@ -520,7 +523,7 @@ def test_rows_on_one_basis_are_rows_on_their_own(outputs, d, ridge, dtype):
 @pytest.mark.parametrize("much", [0, 1 << 30], ids=["one start", "from zero"])
 def test_rows_of_many_classes_come_one_after_the_other(learner, much, monkeypatch):
     """9 classes of 8 inputs, 72 unknowns: a loop over the rows gives what rows side by side give."""
-    monkeypatch.setattr(logistic, "_MUCH", much)
+    monkeypatch.setattr(logistic_rows, "_MUCH", much)
     monkeypatch.setattr(softmax, "_FEWEST_ROUNDS", 4)
     random = np.random.default_rng(2)
     x = random.normal(size=(150, 8))
@@ -528,7 +531,7 @@ def test_rows_of_many_classes_come_one_after_the_other(learner, much, monkeypatc
     w, keys = (random.random((5, 150)) < 0.8).astype(float), jax.random.split(jax.random.key(0), 5)
 
     def trained(least):
-        monkeypatch.setattr(logistic, "_ALONE", least)
+        monkeypatch.setattr(logistic_rows, "_ALONE", least)
         program = jax.jit(lambda x, y, w: as_learner(learner).fit_rows(keys, x, y, w, None))
         fits, trusted = program(x, y, w)
         assert trusted.all()
@@ -546,7 +549,7 @@ def test_rows_that_start_together_end_where_each_ends_alone(ridge, dtype, monkey
     """From a common start, in double precision with steps by products in single: a row whose curvature these do not
     show, as the least ridge leaves of separable classes, is not to be trusted, and no other is wrong.
     """
-    monkeypatch.setattr(logistic, "_MUCH", 0)
+    monkeypatch.setattr(logistic_rows, "_MUCH", 0)
     random = np.random.default_rng(8)
     x = random.normal(size=(120, 24)).astype(dtype)
     y = np.eye(4)[(x @ random.normal(size=(24, 4)) + random.gumbel(size=(120, 4))).argmax(1)].astype(dtype)
@@ -629,6 +632,50 @@ def test_rows_that_one_basis_does_not_suit_are_fitted_on_their_own(dtype):
     probability = peer.fit(x[used], data.y[used, 0]).predict_proba(x[tested])[:, 1]
     want = -np.log(np.where(data.y[tested, 0] == 1, probability, 1 - probability))
     np.testing.assert_allclose(losses.values[far, tested], want, rtol=1e-6)  # where scikit-learn stops
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@jax.enable_x64(True)
+def test_no_pivot_is_below_what_coordinates_say(scaled):
+    """Of rows with counts for weights and scales of their own, by Cholesky's factors of NumPy."""
+    random = np.random.default_rng(2)
+    x = random.normal(size=(60, 20)) @ random.normal(size=(20, 20)) * np.geomspace(0.1, 10, 20) + 3
+    for intercept in (True, False):
+        classifier = LinearClassifier(2.0, intercept, 50)
+        basis = classifier.basis(jnp.asarray(x), jnp.ones(60), orthonormal_columns).padded()
+        w, scales = random.poisson(1, (6, 60)).astype(float), np.geomspace(0.5, 4, 120).reshape(6, 20)
+        low, high = (scales.min(0), scales.max(0)) if scaled else (1.0, 1.0)
+        bound = float(basis.least_pivot(jnp.asarray(w), low, high))
+        assert bound > 1e-6, "it says something"
+        for row, scale in zip(w, scales, strict=True):
+            own = basis.penalised_by(jnp.asarray(scale)) if scaled else basis
+            cases = np.asarray(own.cases)
+            gram = (cases * np.pad(row, (0, cases.shape[1] - 60))) @ cases.T + np.asarray(own.ridge.matrix)
+            assert np.square(np.diagonal(np.linalg.cholesky(gram))).min() / np.diagonal(gram).max() >= bound
+
+
+@jax.enable_x64(True)
+def test_a_ridge_is_its_matrix():
+    """In each form, and so many times; that of rows with scales of their own, and of a span."""
+    random = np.random.default_rng(3)
+    basis = LinearClassifier(2.0, True, 50).basis(random.normal(size=(200, 140)), jnp.ones(200), orthonormal_columns)
+    scaled = basis.padded().penalised_by(jnp.asarray(np.geomspace(0.5, 2, 140))).ridge
+    span = Span.of(jnp.asarray(random.normal(size=(140, 300))), jnp.ones(140), True)
+    scale = jnp.asarray(np.geomspace(0.8, 1.2, 300))
+    of_span = LinearClassifier(2.0, True, 50).basis_of(span).padded()
+    in_metric = of_span.penalised_in(span, span.single.metric(scale.astype(np.float32)), scale).ridge
+    assert [type(each) for each in (basis.ridge, scaled, in_metric)] == [Ridge, ScaledRidge, SpanRidge]
+    exact = of_span.penalised_in(span, span.metric(scale), scale).ridge.matrix
+    for ridge, matrix in ((basis.ridge, basis.ridge.matrix), (scaled, scaled.matrix), (in_metric, exact)):
+        solution = random.normal(size=(3, len(matrix)))
+        for number in (1.0, 0.5):
+            some = ridge.times(number)
+            want = number * solution @ np.asarray(matrix)
+            np.testing.assert_allclose(some.of(solution), want, rtol=0, atol=1e-12)  # sums of 300 products
+            np.testing.assert_allclose(some.matrix, number * matrix, rtol=0, atol=1e-5)  # a metric in single precision
+            np.testing.assert_allclose(some.diagonal, np.diagonal(some.matrix), rtol=1e-12)
+            single = some.astype(np.float32).of(solution.astype(np.float32))
+            np.testing.assert_allclose(single, want, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("condition", [1e1, 1e3])

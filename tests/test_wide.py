@@ -54,6 +54,15 @@ def centred_and_scaled(x, w):
     return mean, np.sqrt(np.average((x - mean) ** 2, axis=0, weights=w))
 
 
+def those_trusted(monkeypatch):
+    """A list, to which every run adds which of its rows were trusted as they were trained together."""
+    trusted, train = [], engine.Run.all_rows
+    monkeypatch.setattr(
+        engine.Run, "all_rows", lambda run, *given: (train(run, *given), trusted.append(run.trusted))[0]
+    )
+    return trusted
+
+
 def slow(value):
     """A parameter that others stand for in the quick level."""
     return pytest.param(value, marks=pytest.mark.slow)
@@ -250,6 +259,53 @@ def test_logistic_regressions_are_those_of_scikit_learn(kind, plan, classes, sca
         np.testing.assert_allclose(found[r], want, rtol=0, atol=1e-6)  # where newton-cg ends
 
 
+@pytest.mark.parametrize("kind", ["plain", "rare"])
+def test_normalised_logistic_regressions_of_many_cases_are_those_of_scikit_learn(kind, monkeypatch):
+    """Of 140 cases a metric in single precision is enough. Rare zeros and ones are constant in some training sets; no
+    row is trained again by itself.
+    """
+    random = np.random.default_rng(6)
+    x = random.normal(size=(140, 300)) * np.geomspace(0.1, 10, 300)
+    if kind == "rare":
+        x[:, :60] = random.random((140, 60)) < 0.02
+    labels = (x[:, :3] @ random.normal(size=(3, 3)) + random.gumbel(size=(140, 3))).argmax(1)
+    data = Data(x, np.eye(3)[labels], tuple(map(str, range(300))), task="classification")
+    plan, known = resample.k_fold(KEY, 140, 5), learn.Normalised(learn.Logistic(ridge=2.0), how="standard")
+    trusted = those_trusted(monkeypatch)
+    found = assess(KEY, known, data, plan, loss.cross_entropy, keep="predictions").predictions
+    assert trusted[0].all()
+    for r, w in enumerate(plan.train):
+        mean, scale = centred_and_scaled(x[w > 0], w[w > 0])
+        inputs = (x - mean) / np.where(scale > 0, scale, 1)
+        peer = linear_model.LogisticRegression(C=0.5, solver="newton-cg", tol=1e-12, max_iter=1000)
+        want = peer.fit(inputs[w > 0], labels[w > 0]).predict_proba(inputs)
+        np.testing.assert_allclose(found[r], want, rtol=0, atol=1e-6)  # where newton-cg ends
+
+
+@pytest.mark.parametrize("spread", [1.1, 3.0, 1e12])
+@pytest.mark.parametrize("kind", ["plain", "of low rank"])
+@jax.enable_x64(True)
+def test_metrics_are_squares_of_the_least_weights(kind, spread):
+    """Weights times a scale that give the predictions of coordinates, by NumPy's least squares of least norm. What a
+    metric in single precision leaves out is found, or said.
+    """
+    random = np.random.default_rng(7)
+    span = Span.of(jnp.asarray(wide(12, 40, kind).x), jnp.ones(12), True)
+    scale = np.geomspace(1, spread, 40)
+    used = np.asarray(span.basis).any(axis=0)
+    b = random.normal(size=(12, 2)) * used[:, None]
+    least = np.linalg.lstsq(np.asarray(span.basis).T / scale, b, rcond=1e-13)[0]  # times the scale
+    metric = np.asarray(span.metric(jnp.asarray(scale)))
+    product = span.measured(span.single.metric(jnp.asarray(scale, np.float32)), jnp.asarray(scale), jnp.asarray(b))
+    exact = bool(span.is_measured(jnp.asarray(scale), jnp.asarray(b), product))
+    assert exact == (spread < 100)
+    if exact:
+        np.testing.assert_allclose(b.T @ metric @ b, least.T @ least, rtol=1e-9)  # as orthonormal as bases are
+        np.testing.assert_allclose(product, metric @ b, rtol=0, atol=1e-11 * np.abs(metric).max())
+        weights = np.asarray(span.basis) @ np.asarray(product) / scale[:, None] ** 2
+        np.testing.assert_allclose(np.asarray(span.basis).T @ weights, b, rtol=0, atol=1e-11)
+
+
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [6, 40])
@@ -302,11 +358,7 @@ def test_rows_share_inputs_that_are_linearly_dependent(learner, monkeypatch):
     words = [np.eye(k)[random.integers(k, size=120)] for k in (3, 4)]
     x = np.hstack([*words, random.normal(size=(120, 2))])
     data = Data(x, x @ random.normal(size=(9, 1)) + random.normal(size=(120, 1)), tuple("abcdefghi"))
-    plan, trusted = resample.k_fold(KEY, 120, 10), []
-    train = engine.Run.all_rows
-    monkeypatch.setattr(
-        engine.Run, "all_rows", lambda run, *given: (train(run, *given), trusted.append(run.trusted))[0]
-    )
+    plan, trusted = resample.k_fold(KEY, 120, 10), those_trusted(monkeypatch)
     assess(KEY, learner, data, plan)
     assert trusted
     assert all(each.all() for each in trusted)

@@ -1,7 +1,8 @@
 from .bayes import Bayes, Draws, Mixture, Prior, Width, posterior_draws
 from .external import External
 from .linear import Learner, LeastSquares, LinearFit
-from .logistic import Logistic, LogisticFit
+from .logistic import Logistic
+from .logistic_fit import LogisticFit
 from .mean import Freedom, Mean
 from .neighbours import Neighbours, NeighboursFit
 from .network import L1, L2, MLP, Conjugate, Descent, Objective, Optax, PerTask, Sparse, Tied

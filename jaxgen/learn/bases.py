@@ -1,5 +1,6 @@
 """Orthonormal bases for linear models: column by column, or by products of matrices where there are many cases."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -8,7 +9,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
+from jaxgen.learn.batched import in_any_row
 from jaxgen.learn.systems import Factor, cholesky
+
+Orthonormal = Callable[[Float[Array, "p n"]], tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]]
 
 _MANY_COLUMNS = 32
 """Beyond so many columns LAPACK makes the basis."""
@@ -121,3 +125,51 @@ def _rounding(n: int, dtype: Any) -> float:
 def _lengths(a: Float[Array, "n p"]) -> Float[Array, " p"]:
     """Of the columns of a matrix."""
     return jnp.sqrt(jnp.sum(jnp.square(a), axis=0))
+
+
+def orthonormal_columns(
+    columns: Float[Array, "p n"],
+) -> tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]:
+    """Orthonormal basis [p, n] of a matrix a, whose columns [p, n] are given, with basis' = a @ transform [p, p], and
+    whether a is rank-deficient to working precision []: by Gram and Schmidt where it is not easy.
+    """
+    vectors, transform, ill = orthonormal_if_easy(columns)
+    easy = vectors, transform, jnp.zeros_like(ill)
+    return lax.cond(in_any_row(ill), lambda: _gram_schmidt(columns), lambda: easy)
+
+
+class _Orthogonalised(NamedTuple):
+    """Gram-Schmidt after some columns: the orthonormal vectors so far [p, n], the matrix that makes them of the columns
+    [p, p], and what was left of each column [p].
+    """
+
+    vectors: Float[Array, "p n"]
+    transform: Float[Array, "p p"]
+    lengths: Float[Array, " p"]
+
+
+def _gram_schmidt(columns: Float[Array, "p n"]) -> tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]:
+    """The same by classical Gram-Schmidt with every column orthogonalised twice (Giraud et al. 2005), as for
+    `LeastSquares`.
+    """
+    p, n = columns.shape
+
+    def add(k, state: _Orthogonalised) -> _Orthogonalised:
+        first = state.vectors @ columns[k]
+        rest = columns[k] - first @ state.vectors
+        second = state.vectors @ rest
+        rest = rest - second @ state.vectors
+        length = jnp.sqrt(jnp.sum(jnp.square(rest)))
+        divisor = jnp.where(length > 0, length, 1)
+        made_of = jnp.zeros_like(state.lengths).at[k].set(1) - (first + second) @ state.transform
+        return _Orthogonalised(
+            state.vectors.at[k].set(rest / divisor),
+            state.transform.at[k].set(made_of / divisor),
+            state.lengths.at[k].set(length),
+        )
+
+    none = _Orthogonalised(jnp.zeros_like(columns), jnp.zeros((p, p), columns.dtype), jnp.zeros(p, columns.dtype))
+    basis = lax.fori_loop(0, p, add, none)
+    size = jnp.sqrt(jnp.sum(jnp.square(columns), axis=1))
+    deficient = jnp.any(basis.lengths <= 8 * n**0.5 * float(jnp.finfo(columns.dtype).eps) * size)
+    return basis.vectors, basis.transform.T, deficient

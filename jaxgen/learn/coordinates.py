@@ -1,14 +1,12 @@
 """Coordinates of weighted cases and a ridge in which these are orthonormal, for logistic and softmax regression."""
 
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from jaxgen.learn.bases import orthonormal_if_easy
-from jaxgen.learn.batched import in_any_row
+from jaxgen.learn.shrinkage import Span
 
 _BLOCK = 16
 """Coordinates and cases come in whole blocks of so many: of 62 coordinates and 1797 cases, products took 1.6 times as
@@ -17,8 +15,6 @@ long as of 64 and 1808, on one core of an Intel Xeon in single precision.
 
 MANY = 128
 """From so many coordinates on, matrices of each row's own take longer than all else."""
-
-Orthonormal = Callable[[Float[Array, "p n"]], tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]]
 
 
 class Ridge(NamedTuple):
@@ -83,6 +79,60 @@ class ScaledRidge(NamedTuple):
         return ScaledRidge(*(numbers.astype(dtype) for numbers in self))
 
 
+@dataclass(frozen=True)
+class SpanRidge:
+    """A ridge on weights times a scale, in coordinates of a span, by its metric in single precision.
+
+    Attributes:
+      span: of all cases.
+      metric: see `Span.metric`, [s, s].
+      scale: [D].
+      roots: what coordinates are multiplied by before they are measured, [s].
+      begin: number of the first coordinate of the span.
+      filling: what is added on the diagonal, [p].
+    """
+
+    span: Span
+    metric: Float[Array, "s s"]
+    scale: Float[Array, " D"]
+    roots: Float[Array, " s"]
+    begin: int
+    filling: Float[Array, " p"]
+
+    @property
+    def matrix(self) -> Float[Array, "p p"]:
+        """In full, [p, p], as exact as the metric."""
+        inner = self.roots[:, None] * self.metric.astype(self.roots.dtype) * self.roots[None]
+        return jnp.pad(inner, self._around) + jnp.diag(self.filling)
+
+    @property
+    def diagonal(self) -> Float[Array, " p"]:
+        """That of the matrix, [p]."""
+        return (
+            jnp.pad(jnp.square(self.roots) * jnp.diagonal(self.metric).astype(self.roots.dtype), self._around)
+            + self.filling
+        )
+
+    def of(self, solution: Float[Array, "K p"]) -> Float[Array, "K p"]:
+        """The product of a solution [K, p] and the matrix, in the precision of the solution."""
+        inside = self.roots[:, None] * solution[:, self.begin : self.begin + len(self.roots)].T
+        product = (self.roots[:, None] * self.span.measured(self.metric, self.scale, inside)).T
+        return jnp.pad(product, ((0, 0), self._around)) + solution * self.filling[None]
+
+    def times(self, number: float) -> "SpanRidge":
+        """So many times this ridge."""
+        return self if number == 1 else replace(self, roots=number**0.5 * self.roots, filling=number * self.filling)
+
+    def astype(self, dtype: Any) -> Ridge:
+        """The same in numbers of another type."""
+        return Ridge(self.matrix.astype(dtype))
+
+    @property
+    def _around(self) -> tuple[int, int]:
+        """Coordinates before and after those of the span."""
+        return self.begin, len(self.filling) - self.begin - len(self.roots)
+
+
 class Coordinates(NamedTuple):
     """Cases and ridge in coordinates in which, weighted, they are orthonormal.
 
@@ -100,7 +150,7 @@ class Coordinates(NamedTuple):
     cases: Float[Array, "p n"]
     turned: Float[Array, "n p"]
     penalty: Float[Array, "s p"]
-    ridge: Ridge | ScaledRidge
+    ridge: Ridge | ScaledRidge | SpanRidge
     transform: Float[Array, "q p"]
     centre: Float[Array, " D"]
     scale: Float[Array, " D"]
@@ -128,16 +178,25 @@ class Coordinates(NamedTuple):
         ridge = ScaledRidge(self.penalty, self.penalty.T, jnp.square(scale), self._filling(len(self.cases)))
         return self._replace(ridge=ridge if len(self.cases) >= MANY else Ridge(ridge.matrix))
 
-    def least_pivots(self, w: Float[Array, "R n"], scales: Float[Array, "R D"] | None) -> Float[Array, ""]:
-        """A number [] that no pivot of a row's Gram matrix in these coordinates is below, with its weights [R, n] and a
-        ridge on weights of the inputs times its scales.
+    def penalised_in(self, span: Span, metric: Float[Array, "s s"], scale: Float[Array, " D"]) -> "Coordinates":
+        """The same cases of a span with a ridge in its metric [s, s] for a scale, [D]."""
+        begin = len(self.transform) - len(self.penalty)
+        ridge = SpanRidge(span, metric, scale, jnp.diagonal(self.penalty, begin), begin, self._filling(len(self.cases)))
+        return self._replace(ridge=ridge if metric.dtype != self.cases.dtype else Ridge(ridge.matrix))
+
+    def least_pivot(
+        self, w: Float[Array, "R n"], low: Float[Array, "*D"] | float, high: Float[Array, "*D"] | float
+    ) -> Float[Array, ""]:
+        """A number [] that no pivot of a row's Gram matrix in these coordinates is below, relative to its largest
+        diagonal element, with weights [R, n] and a ridge on weights of the inputs times scales between these, [*D].
 
         Coordinates are made of inputs by an upper triangle. So is the root of the ridge, whose pivots are the squares
         on its diagonal; cases make pivots no smaller, and a constant, which comes first, has a pivot of its own.
         """
-        roots = jnp.diagonal(self.penalty, len(self.transform) - len(self.penalty))
-        roots = roots if scales is None else jnp.min(scales, axis=0) * roots
-        return jnp.minimum(jnp.min(jnp.square(roots)), jnp.min(jnp.mean(w, axis=1)))
+        roots = low * jnp.diagonal(self.penalty, len(self.transform) - len(self.penalty))
+        least = jnp.minimum(jnp.min(jnp.square(roots)), jnp.min(jnp.mean(w, axis=1)))
+        ridges = jnp.sum(jnp.square(self.penalty * jnp.broadcast_to(high, len(self.penalty))[:, None]), axis=0)
+        return least / (jnp.max(w) + jnp.maximum(jnp.max(ridges), 1))
 
     def filled(self, missing: Float[Array, "n D"], more: Float[Array, " D"]) -> "Coordinates":
         """The same coordinates of cases with other numbers for missing inputs: so much more [D] where `missing`, of the
@@ -150,51 +209,3 @@ class Coordinates(NamedTuple):
     def _filling(self, p: int) -> Float[Array, " p"]:
         """1 for those of p coordinates that fill up the basis."""
         return (jnp.arange(p) >= len(self.transform)).astype(self.penalty.dtype)
-
-
-def orthonormal_columns(
-    columns: Float[Array, "p n"],
-) -> tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]:
-    """Orthonormal basis [p, n] of a matrix a, whose columns [p, n] are given, with basis' = a @ transform [p, p], and
-    whether a is rank-deficient to working precision []: by Gram and Schmidt where it is not easy.
-    """
-    vectors, transform, ill = orthonormal_if_easy(columns)
-    easy = vectors, transform, jnp.zeros_like(ill)
-    return lax.cond(in_any_row(ill), lambda: _gram_schmidt(columns), lambda: easy)
-
-
-class _Orthogonalised(NamedTuple):
-    """Gram-Schmidt after some columns: the orthonormal vectors so far [p, n], the matrix that makes them of the columns
-    [p, p], and what was left of each column [p].
-    """
-
-    vectors: Float[Array, "p n"]
-    transform: Float[Array, "p p"]
-    lengths: Float[Array, " p"]
-
-
-def _gram_schmidt(columns: Float[Array, "p n"]) -> tuple[Float[Array, "p n"], Float[Array, "p p"], Bool[Array, ""]]:
-    """The same by classical Gram-Schmidt with every column orthogonalised twice (Giraud et al. 2005), as for
-    `LeastSquares`.
-    """
-    p, n = columns.shape
-
-    def add(k, state: _Orthogonalised) -> _Orthogonalised:
-        first = state.vectors @ columns[k]
-        rest = columns[k] - first @ state.vectors
-        second = state.vectors @ rest
-        rest = rest - second @ state.vectors
-        length = jnp.sqrt(jnp.sum(jnp.square(rest)))
-        divisor = jnp.where(length > 0, length, 1)
-        made_of = jnp.zeros_like(state.lengths).at[k].set(1) - (first + second) @ state.transform
-        return _Orthogonalised(
-            state.vectors.at[k].set(rest / divisor),
-            state.transform.at[k].set(made_of / divisor),
-            state.lengths.at[k].set(length),
-        )
-
-    none = _Orthogonalised(jnp.zeros_like(columns), jnp.zeros((p, p), columns.dtype), jnp.zeros(p, columns.dtype))
-    basis = lax.fori_loop(0, p, add, none)
-    size = jnp.sqrt(jnp.sum(jnp.square(columns), axis=1))
-    deficient = jnp.any(basis.lengths <= 8 * n**0.5 * float(jnp.finfo(columns.dtype).eps) * size)
-    return basis.vectors, basis.transform.T, deficient

@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.learn.bases import orthonormal
 from jaxgen.learn.batched import after, in_any_row
+from jaxgen.learn.systems import inverse
 
 _LOST = 2e-10
 """Eigenvalues of x' x are taken as squares of singular values if a rounding of the largest is less than this share of
@@ -19,6 +20,9 @@ FEW = 400
 """Up to so many cases of more inputs, coordinates of the space that the cases span, or a system with an unknown for
 each of them, take less time than they save.
 """
+
+_REFINEMENTS = 2
+"""Each leaves 1e-6 of what a matrix in single precision leaves out, or of one with very unlike numbers more."""
 
 _WIDE = 4
 """Residuals for several penalties at a time may take this many times the memory of the inputs."""
@@ -177,13 +181,62 @@ class Span(NamedTuple):
         left, values, right, _ = _of_wide(jnp.where(used[:, None], x - centre[None], 0), count - int(centred))
         return cls(left * values[None], right.T, centre)
 
-    def restored(self, fit: Any) -> Any:
+    def restored(self, fit: Any, scale: Float[Array, " D"] | None = None) -> Any:
         """Parameters of a model that is linear in its inputs, weights [*R, D, K] and intercept [*R, K], from those for
-        coordinates.
+        coordinates; with a scale [D], from those times its `metric`.
         """
         weights = jnp.einsum("dp,...pk->...dk", self.basis, fit.weights)
+        weights = weights if scale is None else weights / jnp.square(scale)[:, None]
         moved = jnp.einsum("d,...dk->...k", self.centre, weights)
         return fit._replace(weights=weights, intercept=fit.intercept - moved)
+
+    @property
+    def single(self) -> "Span":
+        """The same in single precision."""
+        return Span(*(numbers.astype(jnp.float32) for numbers in self))
+
+    @property
+    def unused(self) -> Float[Array, " n"]:
+        """1 for coordinates in which all cases are 0, which have no basis, [n]."""
+        return (jnp.sum(jnp.square(self.basis), axis=0) < 0.5).astype(self.basis.dtype)
+
+    def metric(self, scale: Float[Array, " D"]) -> Float[Array, "n n"]:
+        """The matrix [n, n] of the squares of weights times a scale, [D], in the coordinates that give their
+        predictions.
+
+        Of all weights that give those of coordinates b, V the basis, V a / scale^2 with V' V a / scale^2 = b are least,
+        and their square is b a.
+        """
+        return inverse((self.basis.T / jnp.square(scale)[None]) @ self.basis + jnp.diag(self.unused))
+
+    def measured(
+        self, metric: Float[Array, "n n"], scale: Float[Array, " D"], b: Float[Array, "n K"]
+    ) -> Float[Array, "n K"]:
+        """The product [n, K] of the metric for a scale [D] and coordinates [n, K]; of a metric in single precision, as
+        exact as in double, but for metrics with very unlike numbers.
+        """
+
+        def roughly(b: Float[Array, "n K"]) -> Float[Array, "n K"]:
+            return (metric @ b.astype(metric.dtype)).astype(b.dtype)
+
+        product = roughly(b)
+        for _ in range(_REFINEMENTS if metric.dtype != b.dtype else 0):
+            product = product + roughly(self._unmeasured(scale, b, product))
+        return product
+
+    def is_measured(
+        self, scale: Float[Array, " D"], b: Float[Array, "n K"], product: Float[Array, "n K"]
+    ) -> Bool[Array, ""]:
+        """Whether this is the product [n, K] of the metric for a scale [D] and coordinates [n, K]; []."""
+        left = jnp.max(jnp.abs(self._unmeasured(scale, b, product)))
+        return left <= float(jnp.finfo(b.dtype).eps) ** 0.75 * jnp.max(jnp.abs(b))
+
+    def _unmeasured(
+        self, scale: Float[Array, " D"], b: Float[Array, "n K"], product: Float[Array, "n K"]
+    ) -> Float[Array, "n K"]:
+        """What is left of coordinates [n, K] by the inverse of the metric and this product."""
+        weights = (self.basis @ product) / jnp.square(scale)[:, None]
+        return b - self.basis.T @ weights - self.unused[:, None] * product
 
 
 Decomposition = tuple[Float[Array, "n p"], Float[Array, " p"], Float[Array, "p D"], Bool[Array, ""]]

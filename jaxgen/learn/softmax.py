@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 from scipy.linalg import helmert
 
 from jaxgen.learn.batched import in_any_row, over_first
-from jaxgen.learn.coordinates import MANY, Ridge, ScaledRidge
+from jaxgen.learn.coordinates import MANY, Ridge, ScaledRidge, SpanRidge
 from jaxgen.learn.quasi_newton import nearer
 from jaxgen.learn.systems import conjugate_gradients, inverse, solved
 
@@ -73,12 +73,12 @@ class Point(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where Newton's method begins: a solution [K, p], and inverse Hessians of each class alone, [K, p, p]; none for
-    problems that need none, or that take those at zero of coordinates each alone.
+    """Where Newton's method begins: a solution [K, p], and inverse Hessians of each class alone, [k, p, p]. There are
+    none for problems that need none, or that take those at zero of coordinates each alone.
     """
 
     solution: Float[Array, "K p"]
-    inverses: Float[Array, "K p p"]
+    inverses: Float[Array, "k p p"]
 
 
 class Before(NamedTuple):
@@ -87,7 +87,7 @@ class Before(NamedTuple):
     and the most by which the step changed a logit.
     """
 
-    matrices: Float[Array, "K p p"]
+    matrices: Float[Array, "k p p"]
     rounds: Int[Array, ""]
     cosine: Float[Array, ""]
     change: Float[Array, ""]
@@ -121,7 +121,7 @@ class Gram:
 
     cases: Float[Array, "p n"]
     turned: Float[Array, "n p"]
-    ridge: Ridge | ScaledRidge
+    ridge: Ridge | ScaledRidge | SpanRidge
     w: Float[Array, " n"]
     products: Float[Array, "t n"] | None
 
@@ -144,7 +144,8 @@ class Gram:
 
 @dataclass(frozen=True)
 class Problem(Gram, abc.ABC):
-    """What is minimised over solution s [K, p]: sum w cross-entropy(s @ cases) + s . (s @ ridge) / 2, by the matrix of the ridge.
+    """What is minimised over solution s [K, p]: sum w cross-entropy(s @ cases) + s . (s @ ridge) / 2, the ridge as a
+    matrix.
 
     With K >= 2, solutions, gradients and steps add up to 0 over the classes.
     """
@@ -212,7 +213,7 @@ class Problem(Gram, abc.ABC):
         before: Before,
         left: Float[Array, ""],
         quick: bool,
-        shared: Float[Array, "K p p"] | None,
+        shared: Float[Array, "k p p"] | None,
     ) -> Direction:
         """The gradient [K, p], and Newton's step as exactly as the distance to the minimum deserves, where logits may
         be left so far from it; `quick`: by products in single precision. Inverse Hessians that several problems share
@@ -308,7 +309,7 @@ class Problem(Gram, abc.ABC):
         # Rounding would leave a part that no step can take away.
         return self.centred(weighted @ self.turned + self.ridge.of(solution))
 
-    def _preconditioner(self, inverses: Float[Array, "K p p"]) -> Callable[[Array], Array]:
+    def _preconditioner(self, inverses: Float[Array, "k p p"]) -> Callable[[Array], Array]:
         """The product of inverse Hessians of each class alone, or at zero, and a gradient [K, p]."""
         if not len(inverses):
             each = self._alone

@@ -1,0 +1,203 @@
+"""Logistic and softmax regression of one weighted training set: coordinates, problem and minimum."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxgen.learn.bases import Orthonormal, orthonormal_columns
+from jaxgen.learn.batched import where_rare
+from jaxgen.learn.coordinates import MANY, Coordinates, Ridge
+from jaxgen.learn.newton import NOT_CONVERGED, minimised, start_for_similar
+from jaxgen.learn.shrinkage import Span
+from jaxgen.learn.softmax import ManyClasses, Problem, Start, TwoClasses, many_unknowns, modelled_of
+
+_ONE_SIDED, _DEPENDENT = 3, 4
+
+_NEAR = 0.03
+"""Relative change of the logits by the last step to where all rows begin; their own minima are further away."""
+
+_SHARED, _MANY_TIMES = 1500, 4
+"""Up to so many cases of more inputs, and with so many times as many inputs in any case, coordinates of the space that
+the cases span take less time than they save where rows share them.
+"""
+
+
+class LogisticFit(NamedTuple):
+    """Parameters of a logistic or softmax model.
+
+    Attributes:
+      weights: [D, K], in logits per unit of x; with K >= 2 they add up to 0 over the classes.
+      intercept: [K], logits; with K >= 2 they add up to 0.
+      iterations: Newton steps taken, from zero or from where all rows begin, [].
+      gradient: length of the gradient relative to that of the residuals (with the ridge's share), in coordinates
+        in which the weighted inputs are orthonormal, []: the cosine of the angle that is 90 degrees at the minimum.
+      trouble: 0 for a converged fit, else the number of the sentence in `Logistic.failures`, [].
+    """
+
+    weights: Float[Array, "*R D K"]
+    intercept: Float[Array, "*R K"]
+    iterations: Int[Array, "*R"]
+    gradient: Float[Array, "*R"]
+    trouble: Int[Array, "*R"]
+
+    @property
+    def converged(self) -> Bool[Array, "*R"]:
+        """Whether this is the minimum, []."""
+        return self.trouble == 0
+
+
+@dataclass(frozen=True)
+class LinearClassifier:
+    """What is fitted, as `Logistic` says: the ridge, which may be traced, whether there is an intercept, and the most
+    Newton steps.
+    """
+
+    ridge: Any
+    intercept: bool
+    steps: int
+
+    def is_wide(self, x: Float[Array, "n D"]) -> bool:
+        """Whether there are so many more inputs than cases [n, D] that coordinates of what these span take less."""
+        n, inputs = x.shape
+        return self.penalised and inputs > n and (n <= _SHARED or inputs >= _MANY_TIMES * n)
+
+    @property
+    def penalised(self) -> bool:
+        """Whether there is a ridge; one that is traced is above 0, see `Tuned`."""
+        return isinstance(self.ridge, jax.Array) or self.ridge > 0
+
+    def fit(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LogisticFit:
+        """The fit of one weighted training set on a basis of its own."""
+        if not self.is_wide(x):
+            return self._on_basis(self.basis(x, w, orthonormal_columns), y, w)
+        span = Span.of(x, w, self.intercept)
+        return span.restored(self._on_basis(self.basis_of(span), y, w))
+
+    def _on_basis(self, basis: Coordinates, y: Float[Array, "n K"], w: Float[Array, " n"]) -> LogisticFit:
+        """The fit of one weighted training set on its own basis."""
+        if not (self.quick(y) and many_unknowns(y.shape[1], len(basis.cases))):
+            return self.minimum(basis, y, w, None)
+        start = self._problem(basis, y, w, None)[0].at_zero()
+        found = self.minimum(basis, y, w, None, start, quick=True)
+        return where_rare(found.trouble == NOT_CONVERGED, lambda: self.minimum(basis, y, w, None), found)
+
+    def quick(self, y: Float[Array, "n K"]) -> bool:
+        """Whether steps are found in single precision, for targets [n, K] and cases in double."""
+        return self.penalised and y.dtype == jnp.float64
+
+    def _units(self, x: Float[Array, "n D"], used: Bool[Array, "n 1"]) -> tuple[Float[Array, " D"], Float[Array, " D"]]:
+        """Centre and half-width of the range of each column; unlike a mean, the centre of a constant is exactly this
+        constant.
+        """
+        low, high = jnp.min(jnp.where(used, x, jnp.inf), axis=0), jnp.max(jnp.where(used, x, -jnp.inf), axis=0)
+        centre = (0.5 * high + 0.5 * low) if self.intercept else jnp.zeros_like(low)
+        scale = jnp.max(jnp.where(used, jnp.abs(x - centre[None]), 0), axis=0)
+        return centre, jnp.where(scale > 0, scale, 1)
+
+    def basis(self, x: Float[Array, "n D"], w: Float[Array, " n"], orthonormal: Orthonormal) -> Coordinates:
+        """An orthonormal basis of the cases [n, D] with weights [n] and the ridge."""
+        used = w > 0
+        x = jnp.where(used[:, None], x, 0)
+        centre, scale = self._units(x, used[:, None])
+        design = jnp.where(used[None], (x.T - centre[:, None]) / scale[:, None], 0)
+        if self.intercept:
+            design = jnp.concatenate([used.astype(x.dtype)[None], design])
+        root = jnp.sqrt(w)
+        columns = [root[None] * design]
+        if self.penalised:
+            ridge = jnp.diag(jnp.sqrt(jnp.asarray(self.ridge, x.dtype)) / scale, -int(self.intercept))
+            columns.append(ridge[: len(design), : len(scale)])
+        vectors, transform, deficient = orthonormal(jnp.concatenate(columns, axis=1))
+        cases = jnp.where(root[None] > 0, vectors[:, : len(w)] / jnp.where(root > 0, root, 1)[None], 0)
+        penalty = vectors[:, len(w) :].T
+        return Coordinates(cases, cases.T, penalty, Ridge(penalty.T @ penalty), transform, centre, scale, deficient)
+
+    def basis_of(self, span: Span) -> Coordinates:
+        """A basis of the cases of a span, whose coordinates are orthogonal to each other and to a constant: those of
+        unit length, with the ridge.
+        """
+        cases, n = span.cases.T, len(span.cases)
+        ridges = jnp.full(n, self.ridge, cases.dtype)
+        if self.intercept:
+            cases = jnp.concatenate([jnp.ones_like(cases[:1]), cases])
+            ridges = jnp.concatenate([jnp.zeros_like(ridges[:1]), ridges])
+        size = lax.rsqrt(jnp.sum(jnp.square(cases), axis=1) + ridges)
+        cases, penalty = size[:, None] * cases, jnp.diag(jnp.sqrt(ridges) * size)
+        none, one = jnp.zeros_like(span.cases[0]), jnp.ones_like(span.cases[0])
+        return Coordinates(
+            cases,
+            cases.T,
+            penalty[int(self.intercept) :],
+            Ridge(jnp.square(penalty)),
+            jnp.diag(size),
+            none,
+            one,
+            jnp.bool_(False),
+        )
+
+    def start(
+        self,
+        basis: Coordinates,
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        products: Float[Array, "t m"] | None,
+        quick: bool,
+    ) -> Start:
+        """Where rows whose mean weights are w [n] begin: near the minimum for these, which is near that of each; single
+        precision is enough for that.
+        """
+        problem, hopeless, _ = self._problem(basis, y, w, products)
+        asked = problem.single if quick else problem
+        begin = asked.at_zero() if quick and len(basis.cases) >= MANY else None
+        state = minimised(asked, hopeless, self.steps, not self.penalised, begin, quick, _NEAR)
+        start = start_for_similar(asked, state)
+        # What rounding leaves of the sum over the classes would stay, since no step has any.
+        return start._replace(solution=problem.centred(start.solution.astype(y.dtype)))
+
+    def _problem(
+        self, basis: Coordinates, y: Float[Array, "n K"], w: Float[Array, " n"], products: Float[Array, "t m"] | None
+    ) -> tuple[Problem, Bool[Array, ""], Bool[Array, ""]]:
+        """What is to be minimised, whether there is no minimum, and whether that is so because a class is absent; of n
+        cases, which the basis may fill up to m.
+        """
+        y, w = (basis.with_absent(values) for values in (y, w))
+        used = w > 0
+        y = jnp.where(used[:, None], y, 0)
+        one_sided = self.intercept & jnp.any(w @ _of_every_class(y, used) <= 0)
+        modelled = modelled_of(y.shape[1])
+        ridge = basis.ridge.times(modelled / y.shape[1])  # of two columns, half of it
+        given = basis.cases, basis.turned, ridge, w, products
+        problem = TwoClasses(*given, 2 * y[:, 0] - 1) if modelled == 1 else ManyClasses(*given, y.T)
+        return problem, basis.deficient | one_sided, one_sided
+
+    def minimum(
+        self,
+        basis: Coordinates,
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        products: Float[Array, "t m"] | None,
+        start: Start | None = None,
+        quick: bool = False,
+    ) -> LogisticFit:
+        """The minimum for one training set with weights [n], found on a basis of its cases or of more."""
+        problem, hopeless, one_sided = self._problem(basis, y, w, products)
+        state = minimised(problem, hopeless, self.steps, not self.penalised, start, quick)
+        solution = state.point.solution
+        trouble = jnp.select([one_sided, basis.deficient], [_ONE_SIDED, _DEPENDENT], state.trouble)
+        if y.shape[1] > len(solution):
+            solution = jnp.concatenate([solution, -solution]) / 2
+        coefficients = jnp.where(hopeless, jnp.nan, basis.transform @ solution.T)
+        weights = coefficients[int(self.intercept) :] / basis.scale[:, None]
+        intercept = (
+            coefficients[0] - basis.centre @ weights if self.intercept else jnp.zeros_like(weights, shape=y.shape[1:])
+        )
+        return LogisticFit(weights, intercept, state.iterations, problem.cosine(state.point.solution), trouble)
+
+
+def _of_every_class(y: Float[Array, "n K"], used: Bool[Array, " n"]) -> Float[Array, "n C"]:
+    """Targets of K >= 2 classes, or of the one class and the other; 0 for absent cases."""
+    return y if y.shape[1] > 1 else jnp.where(used[:, None], jnp.concatenate([y, 1 - y], axis=1), 0)

@@ -1,0 +1,242 @@
+"""Logistic and softmax regressions of many rows, which share coordinates of all cases and where to begin."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from jaxgen.learn.bases import nearly_orthonormal_if_easy
+from jaxgen.learn.batched import in_turn, where_rare
+from jaxgen.learn.coordinates import MANY, Coordinates
+from jaxgen.learn.logistic_fit import LinearClassifier, LogisticFit
+from jaxgen.learn.newton import NOT_CONVERGED
+from jaxgen.learn.shrinkage import Span
+from jaxgen.learn.softmax import Gram, Start, many_unknowns, modelled_of, pairs_of
+from jaxgen.learn.systems import cholesky
+from jaxgen.types import RowFills, RowUnits
+
+_WELL_CONDITIONED = 1e-4
+"""Smallest pivot of a row's weighted cases, in coordinates in which all cases are orthonormal, with which its fit is
+trusted; others are fitted in coordinates of their own.
+"""
+
+_MUCH = 1 << 21
+"""Rows times cases times coefficients from which on a common start saves as much in a few runs as its compilation
+costs, up to a second; of `MANY` coefficients of a class it always does, since each row would need an inverse matrix of
+its own.
+"""
+
+_ALONE_CLASSES, _ALONE = 8, 1 << 19
+"""Classes, and cases times coefficients, from which on a row is work enough by itself for products of matrices to run
+at their full speed.
+"""
+
+
+class Own(NamedTuple):
+    """What a row has of its own: a scale [D], the weights times which have the ridge, with its metric [n, n] where
+    coordinates are those of a span, and what it adds to missing inputs, [D]; None for nothing.
+    """
+
+    scale: Float[Array, " D"] | None
+    metric: Float[Array, "n n"] | None
+    fill: Float[Array, " D"] | None
+
+
+class Common(NamedTuple):
+    """What rows share.
+
+    Attributes:
+      basis: of all cases.
+      products: those of any two of its coordinates, if they are few; else None.
+      start: where rows begin; None for zero.
+      span: the space that more inputs than cases span, of inputs divided by a scale; else None.
+      scale: of the inputs, about that of each row, [D].
+      missing: 1 where an input of a case is missing, for rows that put numbers of their own there.
+    """
+
+    basis: Coordinates
+    products: Float[Array, "t m"] | None
+    start: Start | None
+    span: Span | None
+    scale: Float[Array, " D"]
+    missing: Float[Array, "n D"] | None = None
+
+    def of_row(self, own: Own) -> "Common":
+        """The same with what a row has of its own."""
+        basis = self.basis
+        if own.metric is not None:
+            basis = basis.penalised_in(self.span, own.metric, own.scale)
+        elif own.scale is not None:
+            basis = basis.penalised_by(own.scale)
+        if own.fill is None:
+            return self._replace(basis=basis)
+        return self._replace(basis=basis.filled(self.missing, own.fill), products=None)
+
+
+# JAX remembers what it traced of these functions, so a job is not traced twice, to see what it needs and to compile it.
+# It cannot where the ridge is traced, see `Tuned`.
+
+
+def _of(classifier: LinearClassifier, function: Any) -> Any:
+    """A function of a classifier and arrays, as one of arrays."""
+    known = not isinstance(classifier.ridge, jax.Array)
+    return partial(function if known else function.__wrapped__, classifier)
+
+
+def in_common(
+    classifier: LinearClassifier,
+    rows: int,
+    x: Float[Array, "n D"],
+    y: Float[Array, "n K"],
+    w: Float[Array, " n"],
+    scale: Float[Array, " D"],
+) -> Common:
+    """What so many rows share that have these weights [n] on average, and a ridge on weights times about this scale."""
+    with jax.default_matmul_precision("highest"):
+        return _of(classifier, _in_common)(rows, x, y, w, scale)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _in_common(
+    classifier: LinearClassifier,
+    rows: int,
+    x: Float[Array, "n D"],
+    y: Float[Array, "n K"],
+    w: Float[Array, " n"],
+    scale: Float[Array, " D"],
+) -> Common:
+    """See `in_common`."""
+    span = None
+    if classifier.is_wide(x):
+        span = Span.of(x / scale[None], jnp.ones_like(w), classifier.intercept)
+        basis = classifier.basis_of(span)
+    else:
+        basis = classifier.basis(x, jnp.ones_like(w), nearly_orthonormal_if_easy)
+    if many_unknowns(y.shape[1], len(basis.cases)):
+        basis = basis.padded()
+    products, start = pairs_of(basis.cases), None
+    if rows * basis.cases.size * modelled_of(y.shape[1]) >= _MUCH or len(basis.cases) >= MANY:
+        typical = basis.penalised_by(scale) if span is None else basis
+        start = classifier.start(typical, y, w, products, classifier.quick(y))
+    return Common(basis, products, start, span, scale)
+
+
+def fits_of_rows(
+    classifier: LinearClassifier,
+    common: Common,
+    y: Float[Array, "n K"],
+    w: Float[Array, "R n"],
+    units: RowUnits | None = None,
+    fills: RowFills | None = None,
+) -> tuple[LogisticFit, Bool[Array, " R"]]:
+    """The fits of R weightings [R, n] of the same cases, and which of them to trust; each in units of its own, if there
+    are some, and with numbers of its own for missing inputs.
+    """
+    scales = None if units is None else units.x_scale
+    with jax.default_matmul_precision("highest"):
+        if common.span is None:
+            fits, trusted = _on_common(classifier, common, y, w, scales, fills)
+        else:
+            fits, trusted = _on_span(classifier, common, y, w, scales)
+    return (fits if units is None else _in_units(fits, units)), trusted
+
+
+def _on_span(
+    classifier: LinearClassifier,
+    common: Common,
+    y: Float[Array, "n K"],
+    w: Float[Array, "R n"],
+    scales: Float[Array, "R D"] | None,
+) -> tuple[LogisticFit, Bool[Array, " R"]]:
+    """The fits of rows [R, n] of more inputs than cases, in units of x, with a ridge on weights times their scales."""
+    span, exact = common.span, jnp.ones(len(w), bool)
+    if scales is None:
+        fits, trusted = _on_common(classifier, common, y, w)
+        fits = span.restored(fits)
+    else:
+        relative = scales / common.scale[None]
+        many = len(common.basis.cases) >= MANY
+        measure, type_of_metrics = (span.single, jnp.float32) if many else (span, w.dtype)
+        metrics = in_turn(measure.metric)(relative.astype(type_of_metrics))
+        fits, trusted = _on_common(classifier, common, y, w, relative, metrics=metrics)
+        along = jax.vmap(span.measured)(metrics, relative, fits.weights)
+        exact = jax.vmap(span.is_measured)(relative, fits.weights, along)
+        fits = jax.vmap(span.restored)(fits._replace(weights=along), relative)
+    return fits._replace(weights=fits.weights / common.scale[None, :, None]), trusted & exact
+
+
+def _on_common(
+    classifier: LinearClassifier,
+    common: Common,
+    y: Float[Array, "n K"],
+    w: Float[Array, "R n"],
+    scales: Float[Array, "R D"] | None = None,
+    fills: RowFills | None = None,
+    metrics: Float[Array, "R p p"] | None = None,
+) -> tuple[LogisticFit, Bool[Array, " R"]]:
+    """The fits of rows [R, n] in units of x, each with a ridge on weights times its scales, if there are some, and
+    numbers of its own for missing inputs; or in coordinates of a span, with metrics that follow from the scales.
+    """
+    own = Own(scales, metrics, None if fills is None else fills.more)
+    if fills is not None:
+        common = common._replace(missing=fills.missing)
+    classes = modelled_of(y.shape[1])
+    much = classes >= _ALONE_CLASSES and common.basis.cases.size * classes >= _ALONE
+    alone = much or fills is not None  # cases of its own stay in the cache of a core
+    of_rows = in_turn if alone else jax.vmap
+
+    def are_suited() -> Bool[Array, " R"]:
+        return in_turn(lambda *row: _is_suited(_gram(common, *row)))(w, own)
+
+    if len(common.basis.cases) < MANY:
+        suits = jax.vmap(_is_suited)(of_rows(partial(_gram, common))(w, own))
+    elif classifier.penalised:
+        low, high = (1.0, 1.0) if scales is None else (jnp.min(scales, axis=0), jnp.max(scales, axis=0))
+        if metrics is not None:
+            low, high = jnp.min(low), jnp.max(high)
+        doubtful = common.basis.least_pivot(w, low, high) <= _WELL_CONDITIONED
+        suits = where_rare(doubtful, are_suited, jnp.ones(len(w), bool))
+    else:
+        suits = are_suited()
+    return of_rows(partial(_of(classifier, _of_row), common, y))(w, own, suits)
+
+
+def _is_suited(gram: Float[Array, "p p"]) -> Bool[Array, ""]:
+    """Whether coordinates suit the cases that have this Gram matrix in them."""
+    return cholesky(gram, gram[:, :0]).pivot > _WELL_CONDITIONED
+
+
+@jax.jit
+def _gram(common: Common, w: Float[Array, " n"], own: Own) -> Float[Array, "p p"]:
+    """The Gram matrix [p, p] of the weighted cases of a row, and of its ridge; see `Common.of_row`."""
+    basis, products, *_ = common.of_row(own)
+    gram = Gram(basis.cases, basis.turned, basis.ridge, basis.with_absent(w), products)
+    gram = gram if products is not None else gram.single
+    return gram.weighted(gram.w[None])[0]
+
+
+@partial(jax.jit, static_argnums=0)
+def _of_row(
+    classifier: LinearClassifier,
+    common: Common,
+    y: Float[Array, "n K"],
+    w: Float[Array, " n"],
+    own: Own,
+    suits: Bool[Array, ""],
+) -> tuple[LogisticFit, Bool[Array, ""]]:
+    """The fit of a row, see `Common.of_row`, and whether to trust it; none is tried where the common basis does not
+    suit its cases, for which the others would wait.
+    """
+    basis, products, start, *_ = common.of_row(own)
+    basis = basis._replace(deficient=basis.deficient | ~suits)
+    fit = classifier.minimum(basis, y, w, products, start, classifier.quick(y))
+    return fit, ~basis.deficient & (fit.trouble != NOT_CONVERGED)
+
+
+def _in_units(fits: LogisticFit, units: RowUnits) -> LogisticFit:
+    """The same models, weights [R, D, K], for inputs in the units of each row."""
+    at_centre = jnp.einsum("rd,rdk->rk", units.x_centre, fits.weights, precision="highest")
+    weights = fits.weights * units.x_scale[:, :, None]
+    return fits._replace(weights=weights, intercept=fits.intercept + at_centre)
