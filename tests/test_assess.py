@@ -738,7 +738,7 @@ def test_chunks_run_side_by_side_after_lapack_was_called_once():
     random = np.random.default_rng(4)
     x, classes = random.normal(size=(90, 150)), np.arange(90) % 2
     data = Data(x, np.eye(2)[classes], tuple(map(str, range(150))), task="classification")
-    plan = splits(12, 0.8, n=90)
+    plan = splits(12, 0.2, n=90)
     known = as_learner(learn.Logistic())
     chosen = ENGINE.way(known, loss.zero_one, data, plan)
     job = ENGINE.job_of(known, loss.zero_one, data, chosen, tuple(jax.devices()[:1]), False)

@@ -644,7 +644,7 @@ def test_no_pivot_is_below_what_coordinates_say(scaled):
         classifier = LinearClassifier(2.0, intercept, 50)
         basis = classifier.basis(jnp.asarray(x), jnp.ones(60), orthonormal_columns).padded()
         w, scales = random.poisson(1, (6, 60)).astype(float), np.geomspace(0.5, 4, 120).reshape(6, 20)
-        low, high = (scales.min(0), scales.max(0)) if scaled else (1.0, 1.0)
+        low, high = (jnp.asarray(scales.min(0)), jnp.asarray(scales.max(0))) if scaled else (1.0, 1.0)
         bound = float(basis.least_pivot(jnp.asarray(w), low, high))
         assert bound > 1e-6, "it says something"
         for row, scale in zip(w, scales, strict=True):
@@ -658,12 +658,13 @@ def test_no_pivot_is_below_what_coordinates_say(scaled):
 def test_a_ridge_is_its_matrix():
     """In each form, and so many times; that of rows with scales of their own, and of a span."""
     random = np.random.default_rng(3)
-    basis = LinearClassifier(2.0, True, 50).basis(random.normal(size=(200, 140)), jnp.ones(200), orthonormal_columns)
+    x = jnp.asarray(random.normal(size=(200, 140)))
+    basis = LinearClassifier(2.0, True, 50).basis(x, jnp.ones(200), orthonormal_columns)
     scaled = basis.padded().penalised_by(jnp.asarray(np.geomspace(0.5, 2, 140))).ridge
     span = Span.of(jnp.asarray(random.normal(size=(140, 300))), jnp.ones(140), True)
     scale = jnp.asarray(np.geomspace(0.8, 1.2, 300))
     of_span = LinearClassifier(2.0, True, 50).basis_of(span).padded()
-    in_metric = of_span.penalised_in(span, span.single.metric(scale.astype(np.float32)), scale).ridge
+    in_metric = of_span.penalised_in(span, span.single.metric(scale.astype(jnp.float32)), scale).ridge
     assert [type(each) for each in (basis.ridge, scaled, in_metric)] == [Ridge, ScaledRidge, SpanRidge]
     exact = of_span.penalised_in(span, span.metric(scale), scale).ridge.matrix
     for ridge, matrix in ((basis.ridge, basis.ridge.matrix), (scaled, scaled.matrix), (in_metric, exact)):
@@ -671,10 +672,10 @@ def test_a_ridge_is_its_matrix():
         for number in (1.0, 0.5):
             some = ridge.times(number)
             want = number * solution @ np.asarray(matrix)
-            np.testing.assert_allclose(some.of(solution), want, rtol=0, atol=1e-12)  # sums of 300 products
+            np.testing.assert_allclose(some.of(jnp.asarray(solution)), want, rtol=0, atol=1e-12)  # sums of 300 products
             np.testing.assert_allclose(some.matrix, number * matrix, rtol=0, atol=1e-5)  # a metric in single precision
             np.testing.assert_allclose(some.diagonal, np.diagonal(some.matrix), rtol=1e-12)
-            single = some.astype(np.float32).of(solution.astype(np.float32))
+            single = some.astype(jnp.float32).of(jnp.asarray(solution, jnp.float32))
             np.testing.assert_allclose(single, want, rtol=0, atol=1e-4)
 
 

@@ -298,7 +298,7 @@ def test_metrics_are_squares_of_the_least_weights(kind, spread):
     metric = np.asarray(span.metric(jnp.asarray(scale)))
     product = span.measured(span.single.metric(jnp.asarray(scale, np.float32)), jnp.asarray(scale), jnp.asarray(b))
     exact = bool(span.is_measured(jnp.asarray(scale), jnp.asarray(b), product))
-    assert exact == (spread < 100)
+    assert exact == (spread < 100 or kind == "of low rank")  # four inputs of forty are about alike
     if exact:
         np.testing.assert_allclose(b.T @ metric @ b, least.T @ least, rtol=1e-9)  # as orthonormal as bases are
         np.testing.assert_allclose(product, metric @ b, rtol=0, atol=1e-11 * np.abs(metric).max())
