@@ -262,9 +262,9 @@ def lines():
             made.append(Line(learner, name, read, ours, peer))
             scaled, theirs = learn.Normalised(ours, how="standard"), make_pipeline(StandardScaler(), peer)
             made.append(Line(f"{learner}, normalised", name, read, scaled, theirs))
-    for classes in (2, 5):
-        name, ridge = f"wide, 100 x 1000, {classes} classes", 2.0 if classes == 2 else 1.0
-        read, ours, peer = simulated(100, 1000, classes), learn.Logistic(ridge), LogisticRegression(max_iter=1000)
+    for n, d, classes in ((100, 1000, 2), (100, 1000, 5), (500, 600, 2), (500, 1200, 3), (1000, 600, 3)):
+        name, ridge = f"wide, {n} x {d}, {classes} classes", 2.0 if classes == 2 else 1.0
+        read, ours, peer = simulated(n, d, classes), learn.Logistic(ridge), LogisticRegression(max_iter=1000)
         made.append(Line("logistic", name, read, ours, peer))
         scaled, theirs = learn.Normalised(ours, how="standard"), make_pipeline(StandardScaler(), peer)
         made.append(Line("logistic, normalised", name, read, scaled, theirs))

@@ -66,11 +66,11 @@ class Common(NamedTuple):
     def of_row(self, own: Own) -> "Common":
         """The same with what a row has of its own."""
         basis = self.basis
-        if own.metric is not None:
+        if own.metric is not None and own.scale is not None and self.span is not None:
             basis = basis.penalised_in(self.span, own.metric, own.scale)
         elif own.scale is not None:
             basis = basis.penalised_by(own.scale)
-        if own.fill is None:
+        if own.fill is None or self.missing is None:
             return self._replace(basis=basis)
         return self._replace(basis=basis.filled(self.missing, own.fill), products=None)
 
@@ -139,19 +139,20 @@ def fits_of_rows(
         if common.span is None:
             fits, trusted = _on_common(classifier, common, y, w, scales, fills)
         else:
-            fits, trusted = _on_span(classifier, common, y, w, scales)
+            fits, trusted = _on_span(classifier, common, common.span, y, w, scales)
     return (fits if units is None else _in_units(fits, units)), trusted
 
 
 def _on_span(
     classifier: LinearClassifier,
     common: Common,
+    span: Span,
     y: Float[Array, "n K"],
     w: Float[Array, "R n"],
     scales: Float[Array, "R D"] | None,
 ) -> tuple[LogisticFit, Bool[Array, " R"]]:
     """The fits of rows [R, n] of more inputs than cases, in units of x, with a ridge on weights times their scales."""
-    span, exact = common.span, jnp.ones(len(w), bool)
+    exact = jnp.ones(len(w), bool)
     if scales is None:
         fits, trusted = _on_common(classifier, common, y, w)
         fits = span.restored(fits)
