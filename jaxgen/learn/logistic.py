@@ -31,9 +31,9 @@ class Logistic(Learner):
     step halved until the objective falls (Boyd & Vandenberghe 2004, "Convex Optimization", algorithms 9.2 and 9.5), so
     it cannot diverge. Softmax weights add up to 0 over the classes, which leaves out exactly the direction that the
     probabilities do not depend on; the ridge acts on all K vectors alike. So two columns with a ridge r are one column
-    with a ridge r / 2. Beyond 64 unknowns, Newton's equations are solved by conjugate gradients, as exactly as the
-    distance to the minimum deserves (Dembo, Eisenstat & Steihaug 1982, "Inexact Newton methods"; Eisenstat & Walker
-    1996, "Choosing the forcing terms in an inexact Newton method", choice 2); for many rows with a ridge in single
+    with a ridge r / 2, and are fitted as one. Beyond 64 unknowns, Newton's equations are solved by conjugate gradients,
+    as exactly as the distance to the minimum deserves (Dembo, Eisenstat & Steihaug 1982, "Inexact Newton methods";
+    Eisenstat & Walker 1996, "Choosing the forcing terms in an inexact Newton method", choice 2); with a ridge in single
     precision, which decides how fast the minimum is reached but not where it is.
 
     Newton's method works on an orthonormal basis of the weighted inputs, centred and scaled, so units and correlations
@@ -46,7 +46,8 @@ class Logistic(Learner):
     gradients in double precision about 1e-9 of the largest logit may remain. Probabilities of breast_cancer, in units
     from 1e-3 to 1e3, are those of scikit-learn within 1e-5 in single and 1e-11 in double precision. Without a ridge, a
     fit whose curvature is lost in rounding in some direction (below 4e-6 of the largest in single precision) is taken
-    as separable. With a ridge, more inputs than cases are first brought into coordinates of the space that these span.
+    as separable. With a ridge, more inputs than cases are first brought into coordinates of the space that these span;
+    rows in units of their own share these too, each with a ridge in another metric.
 
     Attributes:
       ridge: penalty on the squared weights (never on the intercept), in nats / weights^2; not divided by N, the 1 / C
