@@ -128,7 +128,7 @@ class Logistic(Learner):
         """With a basis of all cases [n, D], [n, K] and, where there is much to do, a start near the minimum for the
         mean weights [n] of the rows.
         """
-        return self.prepared_in_units(x, y, w, rows, jnp.ones_like(x[0]))
+        return _Prepared(**vars(self._plain), common=in_common(self._classifier, rows, x, y, w, None))
 
     def prepared_in_units(
         self,

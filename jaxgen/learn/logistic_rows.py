@@ -28,6 +28,11 @@ costs, up to a second; of `MANY` coefficients of a class it always does, since e
 its own.
 """
 
+_WORTH_METRICS = 2
+"""So many times as many inputs as cases make coordinates of a span worth a metric for each row that has a scale of its
+own, where cases are many.
+"""
+
 _ALONE_CLASSES, _ALONE = 8, 1 << 19
 """Classes, and cases times coefficients, from which on a row is work enough by itself for products of matrices to run
 at their full speed.
@@ -91,9 +96,11 @@ def in_common(
     x: Float[Array, "n D"],
     y: Float[Array, "n K"],
     w: Float[Array, " n"],
-    scale: Float[Array, " D"],
+    scale: Float[Array, " D"] | None,
 ) -> Common:
-    """What so many rows share that have these weights [n] on average, and a ridge on weights times about this scale."""
+    """What so many rows share that have these weights [n] on average, and a ridge on weights times about this scale [D]
+    where each has a scale of its own.
+    """
     with jax.default_matmul_precision("highest"):
         return _of(classifier, _in_common)(rows, x, y, w, scale)
 
@@ -105,11 +112,12 @@ def _in_common(
     x: Float[Array, "n D"],
     y: Float[Array, "n K"],
     w: Float[Array, " n"],
-    scale: Float[Array, " D"],
+    scale: Float[Array, " D"] | None,
 ) -> Common:
     """See `in_common`."""
-    span = None
-    if classifier.is_wide(x):
+    (n, inputs), span = x.shape, None
+    alike, scale = scale is None, jnp.ones_like(x[0]) if scale is None else scale
+    if classifier.is_wide(x) and (alike or n < MANY or inputs >= _WORTH_METRICS * n):
         span = Span.of(x / scale[None], jnp.ones_like(w), classifier.intercept)
         basis = classifier.basis_of(span)
     else:
