@@ -49,13 +49,13 @@ def least(
         near, case = _top(-jnp.concatenate(parts).astype(jnp.float32).T, length)
         return case.T, jnp.maximum(_rounded_down(-near[:, -1]), 0)
     place, low = _places(width)
-    first = least_in_order(_keys(functools.reduce(_lesser, parts), place), length)
+    first = least_in_order(_keys(functools.reduce(_lesser, parts), place, low), length)
     if len(parts) == 1:
         return first & low, _rounded_down(_numbers(first[-1] & ~low))
     part = jnp.arange(len(parts), dtype=jnp.int32)[:, None, None]
     case = (part * width + (first & low)[None]).reshape(-1, columns)
     place, low_inside = _places(len(case))
-    found = least_in_order(_keys(chosen(case), place), length)
+    found = least_in_order(_keys(chosen(case), place, low_inside), length)
     last = jnp.minimum(first[-1] & ~low, found[-1] & ~low_inside)
     return jnp.take_along_axis(case, found & low_inside, axis=0), _rounded_down(_numbers(last))
 
@@ -65,9 +65,8 @@ def _places(count: int) -> tuple[Int[Array, "count 1"], int]:
     return jnp.arange(count, dtype=jnp.int32)[:, None], (1 << (count - 1).bit_length()) - 1
 
 
-def _keys(numbers: Float[Array, "m b"], place: Int[Array, "m 1"]) -> Int[Array, "m b"]:
+def _keys(numbers: Float[Array, "m b"], place: Int[Array, "m 1"], low: int) -> Int[Array, "m b"]:
     """Whole numbers in the order of numbers of at least 0, whose last bits are their places."""
-    low = (1 << (len(numbers) - 1).bit_length()) - 1
     bits = lax.bitcast_convert_type(jnp.maximum(numbers.astype(jnp.float32), 0), jnp.int32)
     return (bits & ~low) | place
 
@@ -91,11 +90,11 @@ def least_in_order(values: Shaped[Array, "m *S"], length: int) -> Shaped[Array, 
     numbers that are sorted are inserted in all places at once.
     """
     floating = jnp.issubdtype(values.dtype, jnp.floating)
-    least, most = (-jnp.inf, jnp.inf) if floating else (jnp.iinfo(values.dtype).min, jnp.iinfo(values.dtype).max)
+    lowest, most = (-jnp.inf, jnp.inf) if floating else (jnp.iinfo(values.dtype).min, jnp.iinfo(values.dtype).max)
     columns = ((0, 0),) * (values.ndim - 1)
     values = jnp.pad(values, ((0, -len(values) % _TOGETHER), *columns), constant_values=most)
     groups = jnp.stack(_four_sorted(*values.reshape(_TOGETHER, -1, *values.shape[1:])), axis=1)
-    before = jnp.full_like(values[:_TOGETHER], least)
+    before = jnp.full_like(values[:_TOGETHER], lowest)
 
     def insert(place: Int[Array, ""], state: Shaped[Array, "L *S"]) -> Shaped[Array, "L *S"]:
         new = lax.dynamic_index_in_dim(groups, place, keepdims=False)

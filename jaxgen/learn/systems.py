@@ -9,6 +9,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.learn.batched import over_first
 
+_BLOCK = 32
+"""Rows that Cholesky's factorisation of a matrix of many rows finds at a time, by a product of matrices."""
+
+_FEW, _FEW_TO_SWEEP = 320, 128
+"""Up to so many rows, which stay in a cache, they are found one by one, or swept for the inverse."""
+
 
 class Factor(NamedTuple):
     """Cholesky's factor of a symmetric positive definite matrix: upper' @ upper [m, m], further columns of the matrix
@@ -18,13 +24,6 @@ class Factor(NamedTuple):
     upper: Float[Array, "m m"]
     solved: Float[Array, "m q"]
     pivot: Float[Array, ""]
-
-
-_BLOCK = 32
-"""Rows that Cholesky's factorisation of a matrix of many rows finds at a time, by a product of matrices."""
-
-_FEW, _FEW_TO_SWEEP = 320, 128
-"""Up to so many rows, which stay in a cache, they are found one by one, or swept for the inverse."""
 
 
 def cholesky(matrix: Float[Array, "m m"], columns: Float[Array, "m q"]) -> Factor:
