@@ -4,6 +4,7 @@ python benchmarks/learners.py                # about ten minutes; writes benchma
 python benchmarks/learners.py --only digits  # lines whose learner or data hold a text, printed only
 python benchmarks/learners.py --only wide one-hot --to learners_wide.txt  # of one of several, and written
 python benchmarks/learners.py --only "by folds" one-hot --to learners_tuned.txt
+python benchmarks/learners.py --only logistic --to learners_logistic.txt  # four minutes
 python benchmarks/learners.py --only network --to learners_networks.txt  # with PyTorch, if it is installed
 python benchmarks/learners.py --plan once --to learners_once.txt  # ten folds once: what most people ask for
 python benchmarks/learners.py --plan half --only neighbours --to learners_half.txt  # a hundred random halves
