@@ -6,7 +6,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -182,7 +182,7 @@ def _compiled(
     return Program(program, alone, begins_alone)
 
 
-def _as_noted(call: Callable[..., Any], note: tuple[bool, bool]) -> Program:
+def _as_noted(call: Callable[..., Any], note: Sequence[bool]) -> Program:
     """A program as it was read, with whether it is `alone` and `begins_alone`."""
     return Program(call, *note)
 

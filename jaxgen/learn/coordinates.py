@@ -108,10 +108,7 @@ class SpanRidge:
     @property
     def diagonal(self) -> Float[Array, " p"]:
         """That of the matrix, [p]."""
-        return (
-            jnp.pad(jnp.square(self.roots) * jnp.diagonal(self.metric).astype(self.roots.dtype), self._around)
-            + self.filling
-        )
+        return jnp.diagonal(self.matrix)
 
     def of(self, solution: Float[Array, "K p"]) -> Float[Array, "K p"]:
         """The product of a solution [K, p] and the matrix, in the precision of the solution."""
@@ -191,7 +188,8 @@ class Coordinates(NamedTuple):
         diagonal element, with weights [R, n] and a ridge on weights of the inputs times scales between these, [*D].
 
         Coordinates are made of inputs by an upper triangle. So is the root of the ridge, whose pivots are the squares
-        on its diagonal; cases make pivots no smaller, and a constant, which comes first, has a pivot of its own.
+        on its diagonal; cases make pivots no smaller, and a constant, which comes first, has a pivot of its own. Cases
+        that are `filled` are taken to be about as long as before.
         """
         roots = low * jnp.diagonal(self.penalty, len(self.transform) - len(self.penalty))
         least = jnp.minimum(jnp.min(jnp.square(roots)), jnp.min(jnp.mean(w, axis=1)))

@@ -171,7 +171,7 @@ def _on_span(
         metrics = in_turn(measure.metric)(relative.astype(type_of_metrics))
         fits, trusted = _on_common(classifier, common, y, w, relative, metrics=metrics)
         along = jax.vmap(span.measured)(metrics, relative, fits.weights)
-        exact = jax.vmap(span.is_measured)(relative, fits.weights, along)
+        exact = jax.vmap(span.is_measured)(relative, fits.weights, along) | (fits.trouble > 0)
         fits = jax.vmap(span.restored)(fits._replace(weights=along), relative)
     return fits._replace(weights=fits.weights / common.scale[None, :, None]), trusted & exact
 
