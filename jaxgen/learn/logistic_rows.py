@@ -22,7 +22,7 @@ _WELL_CONDITIONED = 1e-4
 trusted; others are fitted in coordinates of their own.
 """
 
-_MUCH = 1 << 21
+_MUCH = 6_000_000
 """Rows times cases times coefficients from which on a common start saves as much in a few runs as its compilation
 costs, up to a second; of `MANY` coefficients of a class it always does, since each row would need an inverse matrix of
 its own.
