@@ -22,10 +22,10 @@ _WELL_CONDITIONED = 1e-4
 trusted; others are fitted in coordinates of their own.
 """
 
-_MUCH = 6_000_000
-"""Rows times cases times coefficients from which on a common start saves as much in a few runs as its compilation
-costs, up to a second; of `MANY` coefficients of a class it always does, since each row would need an inverse matrix of
-its own.
+_MUCH, _MANY_ROWS = 1 << 23, 64
+"""Rows times cases times coefficients from which on a common start saves enough for its compilation, up to a second; of
+many rows a quarter of that. Of `MANY` coefficients of a class it always does, since each row would need an inverse
+matrix of its own.
 """
 
 _WORTH_METRICS = 2
@@ -125,7 +125,8 @@ def _in_common(
     if many_unknowns(y.shape[1], len(basis.cases)):
         basis = basis.padded()
     products, start = pairs_of(basis.cases), None
-    if rows * basis.cases.size * modelled_of(y.shape[1]) >= _MUCH or len(basis.cases) >= MANY:
+    work = rows * basis.cases.size * modelled_of(y.shape[1]) * (4 if rows >= _MANY_ROWS else 1)
+    if work >= _MUCH or len(basis.cases) >= MANY:
         typical = basis.penalised_by(scale) if span is None else basis
         start = classifier.start(typical, y, w, products, classifier.quick(y))
     return Common(basis, products, start, span, scale)
