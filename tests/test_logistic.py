@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from jaxgen import Data, assess, datasets, resample
 from jaxgen.learn import Normalised, logistic_rows, softmax
 from jaxgen.learn.bases import nearly_orthonormal_if_easy, orthonormal_columns, orthonormal_if_easy
-from jaxgen.learn.coordinates import Ridge, ScaledRidge, SpanRidge
+from jaxgen.learn.coordinates import MatrixRidge, ScaledRidge, SpanRidge
 from jaxgen.learn.logistic import Logistic
 from jaxgen.learn.logistic_fit import LinearClassifier
 from jaxgen.learn.shrinkage import Span
@@ -665,7 +665,7 @@ def test_a_ridge_is_its_matrix():
     scale = jnp.asarray(np.geomspace(0.8, 1.2, 300))
     of_span = LinearClassifier(2.0, True, 50).basis_of(span).padded()
     in_metric = of_span.penalised_in(span, span.single.metric(scale.astype(jnp.float32)), scale).ridge
-    assert [type(each) for each in (basis.ridge, scaled, in_metric)] == [Ridge, ScaledRidge, SpanRidge]
+    assert [type(each) for each in (basis.ridge, scaled, in_metric)] == [MatrixRidge, ScaledRidge, SpanRidge]
     exact = of_span.penalised_in(span, span.metric(scale), scale).ridge.matrix
     for ridge, matrix in ((basis.ridge, basis.ridge.matrix), (scaled, scaled.matrix), (in_metric, exact)):
         solution = random.normal(size=(3, len(matrix)))

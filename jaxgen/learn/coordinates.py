@@ -17,7 +17,7 @@ MANY = 128
 """From so many coordinates on, matrices of each row's own take longer than all else."""
 
 
-class Ridge(NamedTuple):
+class MatrixRidge(NamedTuple):
     """A ridge on coefficients, by its matrix [p, p]."""
 
     matrix: Float[Array, "p p"]
@@ -31,13 +31,13 @@ class Ridge(NamedTuple):
         """The product of a solution [K, p] and the matrix."""
         return solution @ self.matrix
 
-    def times(self, number: float) -> "Ridge":
+    def times(self, number: float) -> "MatrixRidge":
         """So many times this ridge."""
-        return self if number == 1 else Ridge(number * self.matrix)
+        return self if number == 1 else MatrixRidge(number * self.matrix)
 
-    def astype(self, dtype: Any) -> "Ridge":
+    def astype(self, dtype: Any) -> "MatrixRidge":
         """The same in numbers of another type."""
-        return Ridge(self.matrix.astype(dtype))
+        return MatrixRidge(self.matrix.astype(dtype))
 
 
 class ScaledRidge(NamedTuple):
@@ -120,9 +120,9 @@ class SpanRidge:
         """So many times this ridge."""
         return self if number == 1 else replace(self, roots=number**0.5 * self.roots, filling=number * self.filling)
 
-    def astype(self, dtype: Any) -> Ridge:
+    def astype(self, dtype: Any) -> MatrixRidge:
         """The same in numbers of another type."""
-        return Ridge(self.matrix.astype(dtype))
+        return MatrixRidge(self.matrix.astype(dtype))
 
     @property
     def _around(self) -> tuple[int, int]:
@@ -147,7 +147,7 @@ class Coordinates(NamedTuple):
     cases: Float[Array, "p n"]
     turned: Float[Array, "n p"]
     penalty: Float[Array, "s p"]
-    ridge: Ridge | ScaledRidge | SpanRidge
+    ridge: MatrixRidge | ScaledRidge | SpanRidge
     transform: Float[Array, "q p"]
     centre: Float[Array, " D"]
     scale: Float[Array, " D"]
@@ -160,7 +160,7 @@ class Coordinates(NamedTuple):
         more, absent = (-size % _BLOCK for size in self.cases.shape)
         cases = jnp.pad(self.cases, ((0, more), (0, absent)))
         penalty, transform = (jnp.pad(matrix, ((0, 0), (0, more))) for matrix in (self.penalty, self.transform))
-        ridge = Ridge(jnp.pad(self.ridge.matrix, (0, more)) + jnp.diag(self._filling(len(cases))))
+        ridge = MatrixRidge(jnp.pad(self.ridge.matrix, (0, more)) + jnp.diag(self._filling(len(cases))))
         return self._replace(cases=cases, turned=cases.T, penalty=penalty, ridge=ridge, transform=transform)
 
     def with_absent(self, values: Float[Array, "n *K"]) -> Float[Array, "m *K"]:
@@ -173,13 +173,13 @@ class Coordinates(NamedTuple):
         if not len(self.penalty):
             return self
         ridge = ScaledRidge(self.penalty, self.penalty.T, jnp.square(scale), self._filling(len(self.cases)))
-        return self._replace(ridge=ridge if len(self.cases) >= MANY else Ridge(ridge.matrix))
+        return self._replace(ridge=ridge if len(self.cases) >= MANY else MatrixRidge(ridge.matrix))
 
     def penalised_in(self, span: Span, metric: Float[Array, "s s"], scale: Float[Array, " D"]) -> "Coordinates":
         """The same cases of a span with a ridge in its metric [s, s] for a scale, [D]."""
         begin = len(self.transform) - len(self.penalty)
         ridge = SpanRidge(span, metric, scale, jnp.diagonal(self.penalty, begin), begin, self._filling(len(self.cases)))
-        return self._replace(ridge=ridge if metric.dtype != self.cases.dtype else Ridge(ridge.matrix))
+        return self._replace(ridge=ridge if metric.dtype != self.cases.dtype else MatrixRidge(ridge.matrix))
 
     def least_pivot(
         self, w: Float[Array, "R n"], low: Float[Array, "*D"] | float, high: Float[Array, "*D"] | float

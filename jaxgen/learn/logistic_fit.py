@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.learn.bases import Orthonormal, orthonormal_columns
 from jaxgen.learn.batched import where_rare
-from jaxgen.learn.coordinates import MANY, Coordinates, Ridge
+from jaxgen.learn.coordinates import MANY, Coordinates, MatrixRidge
 from jaxgen.learn.newton import NOT_CONVERGED, minimised, start_for_similar
 from jaxgen.learn.shrinkage import Span
 from jaxgen.learn.softmax import ManyClasses, Problem, Start, TwoClasses, many_unknowns, modelled_of
@@ -114,7 +114,9 @@ class LinearClassifier:
         vectors, transform, deficient = orthonormal(jnp.concatenate(columns, axis=1))
         cases = jnp.where(root[None] > 0, vectors[:, : len(w)] / jnp.where(root > 0, root, 1)[None], 0)
         penalty = vectors[:, len(w) :].T
-        return Coordinates(cases, cases.T, penalty, Ridge(penalty.T @ penalty), transform, centre, scale, deficient)
+        return Coordinates(
+            cases, cases.T, penalty, MatrixRidge(penalty.T @ penalty), transform, centre, scale, deficient
+        )
 
     def basis_of(self, span: Span) -> Coordinates:
         """A basis of the cases of a span, whose coordinates are orthogonal to each other and to a constant: those of
@@ -132,7 +134,7 @@ class LinearClassifier:
             cases,
             cases.T,
             penalty[int(self.intercept) :],
-            Ridge(jnp.square(penalty)),
+            MatrixRidge(jnp.square(penalty)),
             jnp.diag(size),
             none,
             one,

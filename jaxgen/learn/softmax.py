@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 from scipy.linalg import helmert
 
 from jaxgen.learn.batched import in_any_row, over_first
-from jaxgen.learn.coordinates import MANY, Ridge, ScaledRidge, SpanRidge
+from jaxgen.learn.coordinates import MANY, MatrixRidge, ScaledRidge, SpanRidge
 from jaxgen.learn.quasi_newton import nearer
 from jaxgen.learn.systems import conjugate_gradients, inverse, solved
 
@@ -121,7 +121,7 @@ class Gram:
 
     cases: Float[Array, "p n"]
     turned: Float[Array, "n p"]
-    ridge: Ridge | ScaledRidge | SpanRidge
+    ridge: MatrixRidge | ScaledRidge | SpanRidge
     w: Float[Array, " n"]
     products: Float[Array, "t n"] | None
 
