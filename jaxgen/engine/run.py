@@ -92,7 +92,7 @@ def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
     together = learner.shares_rows and fewest >= least_share * data.n
     together = together and plan.resamples >= (min(2, least_rows) if large else least_rows)
     together = together and learner.shares_rows_of(data.n, most, data.d) and not about(loss).distribution
-    counts = together and learner.counts_left_out and not plan.repeats_cases
+    counts = together and learner.counts_left_out_of(data.n, data.d) and not plan.repeats_cases
     always = learner.copies_cases and not large
     gathered = most < data.n if always else most <= _GATHER_SHARE * data.n
     return Way(
@@ -216,6 +216,7 @@ class Run:
                 self._run_blocks(self.job, size, (block for block in blocks if not self.done[block.at].all()), advance)
             except jax.errors.JaxRuntimeError as error:
                 self.chunk = _smaller(size, self.job, error)
+        self._carefully()
         again = np.argwhere(~self.trusted)
         if len(again):
             job = _on_fit_devices(replace(self.job, used=self.used, left_out=None, together=False))
@@ -228,6 +229,17 @@ class Run:
                 (_Block(rows[:, 0], rows[:, 1:], (rows[:, :1], rows[:, 1:])) for rows in parts),
                 lambda rows: None,
             )
+
+    def _carefully(self) -> None:
+        """Trains chunks with rows that were not solved well by the learner that is slower, if there is one."""
+        if self.trusted.all() or not self.job.together:
+            return
+        job = self.job
+        careful = job.learner.careful_of(job.cases, job.inputs)
+        if careful is not None:
+            size, blocks = self._blocks()
+            blocks = (block for block in blocks if not self.trusted[block.at].all())
+            self._run_blocks(_on_fit_devices(replace(job, learner=careful)), size, blocks, lambda rows: None)
 
     def _on_host(self, advance: Callable[[int], Any]) -> None:
         """Lets the learner train rows on the host, and takes the losses of what they predict."""

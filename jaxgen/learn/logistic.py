@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from jaxgen.learn import logistic_cases, logistic_rows
 from jaxgen.learn.batched import in_turn
+from jaxgen.learn.classes import orthonormal_contrasts
 from jaxgen.learn.logistic_fit import LinearClassifier, LogisticFit
-from jaxgen.learn.logistic_rows import fits_of_rows, in_common
 from jaxgen.learn.products import plain_units
-from jaxgen.learn.softmax import orthonormal_contrasts
 from jaxgen.types import Data, Key, Learner, Minimum, Plan, RowFills, RowUnits
 from jaxgen.types.numbers import require, require_flag, require_number
 
@@ -124,11 +124,19 @@ class Logistic(Learner):
         with jax.default_matmul_precision("highest"):
             return self._classifier.fit(x, y, w)
 
+    def counts_left_out_of(self, cases: int, inputs: int) -> bool:
+        """Where there are more inputs than cases."""
+        return self._classifier.is_wide_of(cases, inputs)
+
+    def careful_of(self, cases: int, inputs: int) -> "Logistic | None":
+        """Where there are more inputs than cases: with coordinates that also show what is far smaller than the rest."""
+        return _Careful(**vars(self)) if self._classifier.is_wide_of(cases, inputs) else None
+
     def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int) -> "Logistic":
         """With a basis of all cases [n, D], [n, K] and, where there is much to do, a start near the minimum for the
-        mean weights [n] of the rows.
+        mean weights [n] of the rows; with products of all cases, where they have more inputs.
         """
-        return _Prepared(**vars(self._plain), common=in_common(self._classifier, rows, x, y, w, None))
+        return self._prepared(x, y, w, rows, None)
 
     def prepared_in_units(
         self,
@@ -139,16 +147,40 @@ class Logistic(Learner):
         scale: Float[Array, " D"],
     ) -> "Logistic":
         """The same for rows whose ridge is on weights in units of about this scale, [D]."""
-        return _Prepared(**vars(self._plain), common=in_common(self._classifier, rows, x, y, w, scale))
+        return self._prepared(x, y, w, rows, scale)
 
     def prepared_filled(
         self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int
     ) -> "Logistic":
-        """The same for rows that fill missing inputs in with numbers of their own. Coordinates of the space that cases
-        [n, D], [n, K] of mean weights [n] span are not those of other cases, so of more inputs than cases rows share
-        nothing.
+        """The same of cases [n, D], [n, K] and mean weights [n] for rows that fill missing inputs in with numbers of
+        their own.
         """
-        return self._plain if self._classifier.is_wide(x) else self.prepared(x, y, w, rows)
+        return self._plain if self._fills_alone(x, y) else self._prepared(x, y, w, rows, jnp.ones_like(x[0]))
+
+    def _prepared(
+        self,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        rows: int,
+        scale: Float[Array, " D"] | None,
+    ) -> "Logistic":
+        """With what so many rows share of cases [n, D], [n, K] with mean weights [n] and about this scale, [D]."""
+        return _Prepared(**vars(self._plain), common=self._in_common(x, y, w, rows, scale))
+
+    def _in_common(
+        self,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        rows: int,
+        scale: Float[Array, " D"] | None,
+    ) -> Any:
+        """What so many rows share of cases [n, D], [n, K] with mean weights [n] and about this scale, [D]."""
+        classifier = self._classifier
+        if classifier.is_wide(x) and classifier.quick(y):
+            return logistic_cases.in_common(classifier, x, y, w, scale)
+        return logistic_rows.in_common(classifier, rows, x, y, w, scale)
 
     @property
     def _plain(self) -> "Logistic":
@@ -168,7 +200,7 @@ class Logistic(Learner):
         w: Float[Array, "R n"],
         left_out: int | None,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
-        """The fits of R weightings of the same cases at once, on one basis of them all, and which of them to trust."""
+        """The fits of R weightings of the same cases at once, by what they share, and which of them to trust."""
         return self.prepared(x, y, jnp.mean(w, axis=0), len(w)).fit_rows(keys, x, y, w, left_out)
 
     @property
@@ -207,13 +239,19 @@ class Logistic(Learner):
         left_out: int | None,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
         """The same of weights [R, n] in rows that put numbers of their own in the place of missing inputs [n, D]: they
-        share the coordinates of cases with about the same numbers, and where to begin.
+        share what is made of cases with about the same numbers, and where to begin.
         """
-        if self._classifier.is_wide(x):
-            return self._in_turn(keys[0], x, y, w, plain_units(x, y, w) if units is None else units, fills)
+        if self._fills_alone(x, y):
+            return self._in_turn(keys[0], x, y, w, units, fills)
         scale = jnp.ones_like(x[0]) if units is None else jnp.mean(units.x_scale, axis=0)
         prepared = self.prepared_in_units(x, y, jnp.mean(w, axis=0), len(w), scale)
         return prepared.fit_rows_filled(keys, x, y, w, fills, units, left_out)
+
+    def _fills_alone(self, x: Float[Array, "n D"], y: Float[Array, "n K"]) -> bool:
+        """Whether rows with numbers of their own for missing inputs of cases [n, D], [n, K] share nothing: coordinates
+        of the space that cases span are not those of other cases.
+        """
+        return self._classifier.is_wide(x) and not self._classifier.quick(y)
 
     def _in_turn(
         self,
@@ -221,11 +259,11 @@ class Logistic(Learner):
         x: Float[Array, "n D"],
         y: Float[Array, "n K"],
         w: Float[Array, "R n"],
-        units: RowUnits,
+        units: RowUnits | None,
         fills: RowFills,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
         """The fits of rows that share nothing, each in its own units and with its own numbers for missing inputs."""
-        plain = self._plain
+        plain, units = self._plain, plain_units(x, y, w) if units is None else units
 
         def of_row(w: Float[Array, " n"], unit: RowUnits, more: Float[Array, " D"]) -> LogisticFit:
             return plain.fit_in_units(key, fills.filled(x, more), y, w, unit.x_centre, unit.x_scale)
@@ -270,6 +308,26 @@ class Logistic(Learner):
 
 
 @dataclass(frozen=True, repr=False)
+class _Careful(Logistic):
+    """`Logistic` whose rows of more inputs than cases share coordinates of the space that these span."""
+
+    def careful_of(self, cases: int, inputs: int) -> None:
+        """None: it is this one."""
+        return None
+
+    def _in_common(
+        self,
+        x: Float[Array, "n D"],
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        rows: int,
+        scale: Float[Array, " D"] | None,
+    ) -> Any:
+        """See `Logistic._in_common`."""
+        return logistic_rows.in_common(self._classifier, rows, x, y, w, scale)
+
+
+@dataclass(frozen=True, repr=False)
 class _Prepared(Logistic):
     """`Logistic` with what rows share."""
 
@@ -284,7 +342,7 @@ class _Prepared(Logistic):
         left_out: int | None,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
         """See `Logistic.fit_rows`."""
-        return fits_of_rows(self._classifier, self.common, y, w)
+        return self._fits(y, w, left_out)
 
     def fit_rows_in_units(
         self,
@@ -296,7 +354,7 @@ class _Prepared(Logistic):
         left_out: int | None,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
         """See `Logistic.fit_rows_in_units`."""
-        return fits_of_rows(self._classifier, self.common, y, w, units)
+        return self._fits(y, w, left_out, units)
 
     def fit_rows_filled(
         self,
@@ -309,6 +367,21 @@ class _Prepared(Logistic):
         left_out: int | None,
     ) -> tuple[LogisticFit, Bool[Array, " R"]]:
         """See `Logistic.fit_rows_filled`."""
-        if self.common.span is not None:
-            return super().fit_rows_filled(keys, x, y, w, fills, units, left_out)
-        return fits_of_rows(self._classifier, self.common, y, w, units, fills)
+        return self._fits(y, w, left_out, units, fills)
+
+    def _fits(
+        self,
+        y: Float[Array, "n K"],
+        w: Float[Array, "R n"],
+        left_out: int | None,
+        units: RowUnits | None = None,
+        fills: RowFills | None = None,
+    ) -> tuple[LogisticFit, Bool[Array, " R"]]:
+        """The fits of weights [R, n] by what rows share, in the units of each and with its numbers for missing inputs,
+        and which of them to trust.
+        """
+        if isinstance(self.common, logistic_cases.Shared):
+            fits, trusted = logistic_cases.fits_of_rows(self._classifier, self.common, y, w, left_out, units, fills)
+        else:
+            fits, trusted = logistic_rows.fits_of_rows(self._classifier, self.common, y, w, units, fills)
+        return (fits if units is None else fits.in_units(units)), trusted

@@ -10,10 +10,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.learn.bases import Orthonormal, orthonormal_columns
 from jaxgen.learn.batched import where_rare
+from jaxgen.learn.classes import classes_of, modelled_of
 from jaxgen.learn.coordinates import MANY, Coordinates, MatrixRidge
 from jaxgen.learn.newton import NOT_CONVERGED, minimised, start_for_similar
 from jaxgen.learn.shrinkage import Span
-from jaxgen.learn.softmax import ManyClasses, Problem, Start, TwoClasses, many_unknowns, modelled_of
+from jaxgen.learn.softmax import Problem, Start, many_unknowns
+from jaxgen.types import RowUnits
 
 _ONE_SIDED, _DEPENDENT = 3, 4
 
@@ -49,6 +51,12 @@ class LogisticFit(NamedTuple):
         """Whether this is the minimum, []."""
         return self.trouble == 0
 
+    def in_units(self, units: RowUnits) -> "LogisticFit":
+        """The same models of R rows, weights [R, D, K], for inputs in the units of each row."""
+        at_centre = jnp.einsum("rd,rdk->rk", units.x_centre, self.weights, precision="highest")
+        weights = self.weights * units.x_scale[:, :, None]
+        return self._replace(weights=weights, intercept=self.intercept + at_centre)
+
 
 @dataclass(frozen=True)
 class LinearClassifier:
@@ -62,8 +70,11 @@ class LinearClassifier:
 
     def is_wide(self, x: Float[Array, "n D"]) -> bool:
         """Whether there are so many more inputs than cases [n, D] that coordinates of what these span take less."""
-        n, inputs = x.shape
-        return self.penalised and inputs > n and (n <= _SHARED or inputs >= _MANY_TIMES * n)
+        return self.is_wide_of(*x.shape)
+
+    def is_wide_of(self, cases: int, inputs: int) -> bool:
+        """The same, of so many."""
+        return self.penalised and inputs > cases and (cases <= _SHARED or inputs >= _MANY_TIMES * cases)
 
     @property
     def penalised(self) -> bool:
@@ -158,7 +169,7 @@ class LinearClassifier:
         state = minimised(asked, hopeless, self.steps, not self.penalised, begin, quick, _NEAR)
         start = start_for_similar(asked, state)
         # What rounding leaves of the sum over the classes would stay, since no step has any.
-        return start._replace(solution=problem.centred(start.solution.astype(y.dtype)))
+        return start._replace(solution=problem.classes.centred(start.solution.astype(y.dtype)))
 
     def _problem(
         self, basis: Coordinates, y: Float[Array, "n K"], w: Float[Array, " n"], products: Float[Array, "t m"] | None
@@ -167,14 +178,21 @@ class LinearClassifier:
         cases, which the basis may fill up to m.
         """
         y, w = (basis.with_absent(values) for values in (y, w))
-        used = w > 0
-        y = jnp.where(used[:, None], y, 0)
-        one_sided = self.intercept & jnp.any(w @ _of_every_class(y, used) <= 0)
+        one_sided = self.is_one_sided(y, w)
+        y = jnp.where(w[:, None] > 0, y, 0)
         modelled = modelled_of(y.shape[1])
         ridge = basis.ridge.times(modelled / y.shape[1])  # of two columns, half of it
         given = basis.cases, basis.turned, ridge, w, products
-        problem = TwoClasses(*given, 2 * y[:, 0] - 1) if modelled == 1 else ManyClasses(*given, y.T)
-        return problem, basis.deficient | one_sided, one_sided
+        return Problem(*given, classes_of(y)), basis.deficient | one_sided, one_sided
+
+    def is_one_sided(self, y: Float[Array, "n K"], w: Float[Array, " n"]) -> Bool[Array, ""]:
+        """Whether the intercept has no finite value, since a class of [n, K] has no case with weight, [n]; []."""
+        used = w > 0
+        return self.intercept & jnp.any(w @ _of_every_class(jnp.where(used[:, None], y, 0), used) <= 0)
+
+    def trouble_of(self, one_sided: Bool[Array, ""], other: Int[Array, ""]) -> Int[Array, ""]:
+        """The number [] of the sentence that holds: that of a class without a case, or another."""
+        return jnp.where(one_sided, _ONE_SIDED, other).astype(jnp.int32)
 
     def minimum(
         self,
@@ -189,7 +207,7 @@ class LinearClassifier:
         problem, hopeless, one_sided = self._problem(basis, y, w, products)
         state = minimised(problem, hopeless, self.steps, not self.penalised, start, quick)
         solution = state.point.solution
-        trouble = jnp.select([one_sided, basis.deficient], [_ONE_SIDED, _DEPENDENT], state.trouble)
+        trouble = self.trouble_of(one_sided, jnp.where(basis.deficient, _DEPENDENT, state.trouble))
         if y.shape[1] > len(solution):
             solution = jnp.concatenate([solution, -solution]) / 2
         coefficients = jnp.where(hopeless, jnp.nan, basis.transform @ solution.T)

@@ -9,11 +9,12 @@ from jaxtyping import Array, Bool, Float
 
 from jaxgen.learn.bases import nearly_orthonormal_if_easy
 from jaxgen.learn.batched import in_turn, where_rare
-from jaxgen.learn.coordinates import MANY, Coordinates
+from jaxgen.learn.classes import modelled_of
+from jaxgen.learn.coordinates import MANY, Coordinates, Gram, pairs_of
 from jaxgen.learn.logistic_fit import LinearClassifier, LogisticFit
 from jaxgen.learn.newton import NOT_CONVERGED
 from jaxgen.learn.shrinkage import Span
-from jaxgen.learn.softmax import Gram, Start, many_unknowns, modelled_of, pairs_of
+from jaxgen.learn.softmax import Start, many_unknowns
 from jaxgen.learn.systems import cholesky
 from jaxgen.types import RowFills, RowUnits
 
@@ -149,7 +150,7 @@ def fits_of_rows(
             fits, trusted = _on_common(classifier, common, y, w, scales, fills)
         else:
             fits, trusted = _on_span(classifier, common, common.span, y, w, scales)
-    return (fits if units is None else _in_units(fits, units)), trusted
+    return fits, trusted
 
 
 def _on_span(
@@ -243,10 +244,3 @@ def _of_row(
     basis = basis._replace(deficient=basis.deficient | ~suits)
     fit = classifier.minimum(basis, y, w, products, start, classifier.quick(y))
     return fit, ~basis.deficient & (fit.trouble != NOT_CONVERGED)
-
-
-def _in_units(fits: LogisticFit, units: RowUnits) -> LogisticFit:
-    """The same models, weights [R, D, K], for inputs in the units of each row."""
-    at_centre = jnp.einsum("rd,rdk->rk", units.x_centre, fits.weights, precision="highest")
-    weights = fits.weights * units.x_scale[:, :, None]
-    return fits._replace(weights=weights, intercept=fits.intercept + at_centre)

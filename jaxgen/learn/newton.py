@@ -71,7 +71,7 @@ def minimised(
         converged = finite & found.exact & (change <= most) & (found.residual * change <= left)
         # The last step is taken in full: it changes the objective by less than its rounding.
         rounding = jnp.where(converged, jnp.inf, noise * jnp.abs(state.point.objective))
-        length, point = _halved(at, state.point, direction, jnp.sum(found.gradient * direction), rounding)
+        length, point = halved(at, state.point, direction, jnp.sum(found.gradient * direction), rounding)
         trouble = jnp.where(converged, 0, NOT_CONVERGED)
         done = converged | ~finite | (length == 0) | (quick & ~found.exact)
         if may_be_separable:
@@ -85,12 +85,12 @@ def minimised(
     count, nothing, shared = jnp.zeros((), jnp.int32), jnp.zeros((), dtype), None
     if start is None:
         start = problem.start_at_zero()
-        objective = math.log(max(2, problem.shape[0])) * jnp.sum(judge.w)
+        objective = math.log(max(2, problem.classes.modelled)) * jnp.sum(judge.w)
         point = Point(start.solution, objective, jnp.zeros_like(objective))
     else:
         if not (problem.few_unknowns or may_be_separable):
             # What rounding leaves of the sum over the classes would stay, since no step has any.
-            start = start._replace(solution=problem.centred(judge.nearer(start, hopeless).astype(dtype)))
+            start = start._replace(solution=problem.classes.centred(judge.nearer(start, hopeless).astype(dtype)))
         point = at(start.solution)
         if quick:
             shared = start.inverses
@@ -121,7 +121,7 @@ class _Trial(NamedTuple):
     point: Point
 
 
-def _halved(
+def halved(
     at: Callable[[Array], Point],
     point: Point,
     direction: Float[Array, "K p"],

@@ -164,6 +164,16 @@ class Learner(Value):
         """Whether `fit_rows` reads `left_out`, of which each number compiles anew."""
         return True
 
+    def counts_left_out_of(self, cases: int, inputs: int) -> bool:
+        """The same, of so many cases and inputs."""
+        return self.counts_left_out
+
+    def careful_of(self, cases: int, inputs: int) -> "Learner | None":
+        """A learner with the same fits of so many cases and inputs whose `fit_rows` is slower, and trusted more often;
+        None if there is none. Rows that are not trusted are trained by it, and then, if they must, one by one.
+        """
+        return None
+
     @property
     def copies_cases(self) -> bool:
         """Whether `fit` trains on copies of parts of its cases, so that rows gain nothing from sharing all of them."""

@@ -73,6 +73,14 @@ class Imputed(Sharing):
         """As of the learner inside, which has indicators among its inputs."""
         return self.inside.shares_rows_of(cases, trained, inputs + len(self.marked))
 
+    def careful_of(self, cases: int, inputs: int) -> Learner | None:
+        """None: where there is such a learner, its rows share nothing if each has numbers of its own."""
+        return None
+
+    def counts_left_out_of(self, cases: int, inputs: int) -> bool:
+        """As of the learner inside, which has indicators among its inputs."""
+        return self.inside.counts_left_out_of(cases, inputs + len(self.marked))
+
     def for_data(self, data: Data) -> Learner:
         """The same with the categories of these data [*Q, N, D], and the inputs that they lack somewhere."""
         marked = _missing_apart(data) if self.indicator is True else ()

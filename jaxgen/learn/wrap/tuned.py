@@ -191,6 +191,10 @@ class Tuned(Wrapper):
         """Whether one of the learners does."""
         return any(each.counts_left_out for each in self._learners)
 
+    def counts_left_out_of(self, cases: int, inputs: int) -> bool:
+        """The same, of so many cases and inputs."""
+        return any(each.counts_left_out_of(cases, inputs) for each in self._learners)
+
     @property
     def weightings(self) -> int:
         """The row itself, and without each of its folds; each as often as the learners say."""

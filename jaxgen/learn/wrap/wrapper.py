@@ -265,6 +265,15 @@ class Sharing(Changing):
         """As the learner inside."""
         return self.inside.counts_left_out
 
+    def counts_left_out_of(self, cases: int, inputs: int) -> bool:
+        """As the learner inside."""
+        return self.inside.counts_left_out_of(cases, inputs)
+
+    def careful_of(self, cases: int, inputs: int) -> Learner | None:
+        """With the learner inside that is careful, if there is one."""
+        careful = self.inside.careful_of(cases, inputs)
+        return None if careful is None else replace(self, base=careful)
+
     @property
     def weightings(self) -> int:
         """As the learner inside."""
