@@ -46,8 +46,11 @@ class Logistic(Learner):
     gradients in double precision about 1e-9 of the largest logit may remain. Probabilities of breast_cancer, in units
     from 1e-3 to 1e3, are those of scikit-learn within 1e-5 in single and 1e-11 in double precision. Without a ridge, a
     fit whose curvature is lost in rounding in some direction (below 4e-6 of the largest in single precision) is taken
-    as separable. With a ridge, more inputs than cases are first brought into coordinates of the space that these span;
-    rows in units of their own share these too, each with a ridge in another metric.
+    as separable. With a ridge, more inputs than cases are first brought into coordinates of the space that these span.
+    Many rows of such data have a coefficient for each case in place of weights, which are sums of the cases then
+    (Kimeldorf & Wahba 1971, "Some results on Tchebycheffian spline functions"), and share what comes near the inverse
+    of Newton's equations; those that need many steps so share coordinates, in which the ridge of rows in units of their
+    own has another metric.
 
     Attributes:
       ridge: penalty on the squared weights (never on the intercept), in nats / weights^2; not divided by N, the 1 / C

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.learn.case_problem import CaseProblem, Nearby
 from jaxgen.learn.classes import classes_of, modelled_of
-from jaxgen.learn.logistic_fit import LinearClassifier, LogisticFit
+from jaxgen.learn.logistic_fit import LinearClassifier, LogisticFit, remembered
 from jaxgen.learn.newton import NOT_CONVERGED
 from jaxgen.learn.products import left_out_cases
 from jaxgen.types import RowFills, RowUnits
@@ -75,12 +75,10 @@ def in_common(
     """What rows share that have these weights [n] on average, and a ridge on weights times about this scale [D] where
     each has inputs of its own.
     """
-    known = not isinstance(classifier.ridge, jax.Array)
     with jax.default_matmul_precision("highest"):
-        return (_in_common if known else _in_common.__wrapped__)(classifier, x, y, w, scale)
+        return remembered(classifier, _in_common)(x, y, w, scale)
 
 
-# JAX remembers what it traced of this, see `logistic_rows`.
 @partial(jax.jit, static_argnums=0)
 def _in_common(
     classifier: LinearClassifier,

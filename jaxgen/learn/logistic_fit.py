@@ -1,6 +1,7 @@
 """Logistic and softmax regression of one weighted training set: coordinates, problem and minimum."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -216,6 +217,14 @@ class LinearClassifier:
             coefficients[0] - basis.centre @ weights if self.intercept else jnp.zeros_like(weights, shape=y.shape[1:])
         )
         return LogisticFit(weights, intercept, state.iterations, problem.cosine(state.point.solution), trouble)
+
+
+def remembered(classifier: LinearClassifier, function: Any) -> Any:
+    """A function of a classifier and arrays under `jax.jit`, as one of arrays. JAX remembers what it traced of it, so a
+    job is not traced twice, to see what it needs and to compile it; it cannot where the ridge is traced, see `Tuned`.
+    """
+    known = not isinstance(classifier.ridge, jax.Array)
+    return partial(function if known else function.__wrapped__, classifier)
 
 
 def _of_every_class(y: Float[Array, "n K"], used: Bool[Array, " n"]) -> Float[Array, "n C"]:

@@ -1,7 +1,7 @@
 """Logistic and softmax regressions of many rows, which share coordinates of all cases and where to begin."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from jaxgen.learn.bases import nearly_orthonormal_if_easy
 from jaxgen.learn.batched import in_turn, where_rare
 from jaxgen.learn.classes import modelled_of
 from jaxgen.learn.coordinates import MANY, Coordinates, Gram, pairs_of
-from jaxgen.learn.logistic_fit import LinearClassifier, LogisticFit
+from jaxgen.learn.logistic_fit import LinearClassifier, LogisticFit, remembered
 from jaxgen.learn.newton import NOT_CONVERGED
 from jaxgen.learn.shrinkage import Span
 from jaxgen.learn.softmax import Start, many_unknowns
@@ -81,16 +81,6 @@ class Common(NamedTuple):
         return self._replace(basis=basis.filled(self.missing, own.fill), products=None)
 
 
-# JAX remembers what it traced of these functions, so a job is not traced twice, to see what it needs and to compile it.
-# It cannot where the ridge is traced, see `Tuned`.
-
-
-def _of(classifier: LinearClassifier, function: Any) -> Any:
-    """A function of a classifier and arrays, as one of arrays."""
-    known = not isinstance(classifier.ridge, jax.Array)
-    return partial(function if known else function.__wrapped__, classifier)
-
-
 def in_common(
     classifier: LinearClassifier,
     rows: int,
@@ -103,7 +93,7 @@ def in_common(
     where each has a scale of its own.
     """
     with jax.default_matmul_precision("highest"):
-        return _of(classifier, _in_common)(rows, x, y, w, scale)
+        return remembered(classifier, _in_common)(rows, x, y, w, scale)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -211,7 +201,7 @@ def _on_common(
         suits = where_rare(doubtful, are_suited, jnp.ones(len(w), bool))
     else:
         suits = are_suited()
-    return of_rows(partial(_of(classifier, _of_row), common, y))(w, own, suits)
+    return of_rows(partial(remembered(classifier, _of_row), common, y))(w, own, suits)
 
 
 def _is_suited(gram: Float[Array, "p p"]) -> Bool[Array, ""]:
