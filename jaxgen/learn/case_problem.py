@@ -34,6 +34,9 @@ _LOOSE, _TIGHT = 0.1, 1e-5
 _LEFT = 3e-10
 """Logits may be left so far from those of the minimum, relative to the largest."""
 
+_FEW = 10
+"""By how many times as much a step that is about Newton's may change a logit at the end."""
+
 _ROUNDS = 100
 """Of conjugate gradients, after which they are given up."""
 
@@ -198,15 +201,23 @@ class CaseProblem:
         begin = State(start, jnp.int32(0), jnp.bool_(False), hopeless, jnp.full_like(self.ridge, jnp.inf))
         return lax.while_loop(lambda state: ~state.over & (state.iterations < steps), step, begin)
 
-    def cosine(self, unknowns: Float[Array, "K m"]) -> Float[Array, ""]:
+    def checked(self, unknowns: Float[Array, "K m"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
         """Length [] of the gradient relative to that of the residuals with the ridge's share, about in coordinates in
-        which the cases are orthonormal.
+        which the cases are orthonormal; and whether the step that the preconditioner makes of the gradient changes no
+        logit by more than a few times `_LEFT`, relative to the largest. Conjugate gradients do not see the rounding
+        that they have in single precision.
         """
         image = self._image(unknowns)
-        excess = self.classes.residuals(_logits_of(image))[0]
+        logits = _logits_of(image)
+        excess = self.classes.residuals(logits)[0]
         rest = self._covector(self.w[None] * excess, unknowns)
         squares = self.w @ over_first(jnp.add, jnp.square(excess)) + self.ridge * _penalty(unknowns, image)
-        return jnp.sqrt(dot(rest, rest) / jnp.where(squares > 0, squares, 1))
+        cosine = jnp.sqrt(dot(rest, rest) / jnp.where(squares > 0, squares, 1))
+        size = jnp.max(jnp.abs(rest))
+        unit = rest / jnp.where(size > 0, size, 1)
+        moved = _logits_of(self._image(self.nearby.times(unit.astype(self.nearby.used.dtype))))
+        change = size * jnp.max(jnp.abs(moved)).astype(size.dtype)
+        return cosine, change <= _FEW * _LEFT * (1 + jnp.max(jnp.abs(logits)))
 
     def first_step(
         self, start: Float[Array, "K m"], excess: Float[Array, "K n"], logits: Float[Array, "K n"]

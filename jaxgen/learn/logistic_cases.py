@@ -169,11 +169,12 @@ def _of_row(
     state = problem.minimised(start, one_sided | shared.hard, min(classifier.steps, _STEPS))
     unknowns, whole = state.unknowns, exact.weights(state.unknowns[:, :-1]) / shared.scale[None]
     constant = unknowns[:, -1] - whole @ shared.centre
-    trouble = classifier.trouble_of(one_sided, jnp.where(state.converged, 0, NOT_CONVERGED))
+    cosine, near = problem.checked(unknowns)
+    trouble = classifier.trouble_of(one_sided, jnp.where(state.converged & near, 0, NOT_CONVERGED))
     weights, intercept = (jnp.where(one_sided, jnp.nan, part) for part in (whole.T, constant))
     if y.shape[1] > len(unknowns):
         weights, intercept = (jnp.concatenate([part, -part], axis=-1) / 2 for part in (weights, intercept))
-    return LogisticFit(weights, intercept, state.iterations, problem.cosine(unknowns), trouble)
+    return LogisticFit(weights, intercept, state.iterations, cosine, trouble)
 
 
 def _single(values: Array) -> Array:
