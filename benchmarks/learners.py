@@ -4,7 +4,8 @@ python benchmarks/learners.py                # about ten minutes; writes benchma
 python benchmarks/learners.py --only digits  # lines whose learner or data hold a text, printed only
 python benchmarks/learners.py --only wide one-hot --to learners_wide.txt  # of one of several, and written
 python benchmarks/learners.py --only "by folds" one-hot --to learners_tuned.txt
-python benchmarks/learners.py --only logistic --to learners_logistic.txt  # four minutes
+python benchmarks/learners.py --only logistic --to learners_logistic.txt  # eight minutes
+python benchmarks/learners.py --plan once --only logistic --to learners_once_logistic.txt  # four minutes
 python benchmarks/learners.py --only network --to learners_networks.txt  # with PyTorch, if it is installed
 python benchmarks/learners.py --plan once --to learners_once.txt  # ten folds once: what most people ask for
 python benchmarks/learners.py --plan half --only neighbours --to learners_half.txt  # a hundred random halves
@@ -263,8 +264,17 @@ def lines():
             made.append(Line(learner, name, read, ours, peer))
             scaled, theirs = learn.Normalised(ours, how="standard"), make_pipeline(StandardScaler(), peer)
             made.append(Line(f"{learner}, normalised", name, read, scaled, theirs))
-    for n, d, classes in ((100, 1000, 2), (100, 1000, 5), (500, 600, 2), (500, 1200, 3), (1000, 600, 3)):
-        name, ridge = f"wide, {n} x {d}, {classes} classes", 2.0 if classes == 2 else 1.0
+    sizes = (
+        (100, 1000, 2),
+        (100, 1000, 5),
+        (500, 300, 2),
+        (500, 600, 2),
+        (500, 1200, 3),
+        (1000, 600, 3),
+        (1000, 1500, 3),
+    )
+    for n, d, classes in sizes:
+        name, ridge = f"{'wide, ' if d > n else ''}{n} x {d}, {classes} classes", 2.0 if classes == 2 else 1.0
         read, ours, peer = simulated(n, d, classes), learn.Logistic(ridge), LogisticRegression(max_iter=1000)
         made.append(Line("logistic", name, read, ours, peer))
         scaled, theirs = learn.Normalised(ours, how="standard"), make_pipeline(StandardScaler(), peer)
