@@ -31,11 +31,11 @@ from jaxgen.learn.systems import dot, inverse, inverse_of_lower
 _LOOSE, _TIGHT = 0.1, 1e-5
 """Relative residuals of Newton's equations that are asked for: at most, and at least, which single precision shows."""
 
-_LEFT = 3e-10
-"""Logits may be left so far from those of the minimum, relative to the largest."""
+_LEFT = 3e-11
+"""Logits may be left so far from those of the minimum, relative to the largest, as far as conjugate gradients see."""
 
-_FEW = 10
-"""By how many times as much a step that is about Newton's may change a logit at the end."""
+_SEEN = 3e-9
+"""The same, as far as the preconditioner shows at the end."""
 
 _ROUNDS = 100
 """Of conjugate gradients, after which they are given up."""
@@ -204,7 +204,7 @@ class CaseProblem:
     def checked(self, unknowns: Float[Array, "K m"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
         """Length [] of the gradient relative to that of the residuals with the ridge's share, about in coordinates in
         which the cases are orthonormal; and whether the step that the preconditioner makes of the gradient changes no
-        logit by more than a few times `_LEFT`, relative to the largest. Conjugate gradients do not see the rounding
+        logit by more than `_SEEN`, relative to the largest. Conjugate gradients do not see the rounding
         that they have in single precision.
         """
         image = self._image(unknowns)
@@ -217,7 +217,7 @@ class CaseProblem:
         unit = rest / jnp.where(size > 0, size, 1)
         moved = _logits_of(self._image(self.nearby.times(unit.astype(self.nearby.used.dtype))))
         change = size * jnp.max(jnp.abs(moved)).astype(size.dtype)
-        return cosine, change <= _FEW * _LEFT * (1 + jnp.max(jnp.abs(logits)))
+        return cosine, change <= _SEEN * (1 + jnp.max(jnp.abs(logits)))
 
     def first_step(
         self, start: Float[Array, "K m"], excess: Float[Array, "K n"], logits: Float[Array, "K n"]

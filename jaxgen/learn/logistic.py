@@ -180,10 +180,9 @@ class Logistic(Learner):
         scale: Float[Array, " D"] | None,
     ) -> Any:
         """What so many rows share of cases [n, D], [n, K] with mean weights [n] and about this scale, [D]."""
-        classifier = self._classifier
-        if classifier.is_wide(x) and classifier.quick(y):
-            return logistic_cases.in_common(classifier, x, y, w, scale)
-        return logistic_rows.in_common(classifier, rows, x, y, w, scale)
+        if self._by_cases(x, y):
+            return logistic_cases.in_common(self._classifier, x, y, w, scale)
+        return logistic_rows.in_common(self._classifier, rows, x, y, w, scale)
 
     @property
     def _plain(self) -> "Logistic":
@@ -254,7 +253,14 @@ class Logistic(Learner):
         """Whether rows with numbers of their own for missing inputs of cases [n, D], [n, K] share nothing: coordinates
         of the space that cases span are not those of other cases.
         """
-        return self._classifier.is_wide(x) and not self._classifier.quick(y)
+        return self._classifier.is_wide(x) and not self._by_cases(x, y)
+
+    def _by_cases(self, x: Float[Array, "n D"], y: Float[Array, "n K"]) -> bool:
+        """Whether rows of these cases [n, D], [n, K] have a coefficient for each of them. Where the ridge is one of
+        several that are tried, rows are without a fold each, and there are so many that coordinates take less time.
+        """
+        classifier = self._classifier
+        return classifier.is_wide(x) and classifier.quick(y) and not isinstance(classifier.ridge, jax.Array)
 
     def _in_turn(
         self,
