@@ -1,5 +1,7 @@
 """Logistic regressions of more inputs than cases by coefficients of the cases: beside NumPy and scikit-learn."""
 
+from dataclasses import dataclass
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -204,3 +206,18 @@ def test_only_wide_data_have_another_way():
         assert not learner.counts_left_out_of(70, 40)
     assert Imputed(Logistic()).careful_of(40, 70) is None
     assert Logistic(0.0).careful_of(40, 70) is None
+
+
+def test_what_is_careful_is_a_learner():
+    """One sentence says so where a learner of somebody's own gives another thing."""
+
+    @dataclass(frozen=True, repr=False)
+    class Wrong(Logistic):
+        def careful_of(self, cases, inputs):
+            return 3
+
+    x, labels = simulated(60, 100, 3, "of low rank")
+    names = tuple(f"x{i}" for i in range(100))
+    data = Data(x, np.eye(3)[labels], names, task="classification", classes=("a", "b", "c"))
+    with pytest.raises(TypeError, match=r"expected careful_of\(cases, inputs\) of .* to give a learner or None"):
+        assess(KEY, Wrong(1e-3), data, resample.k_fold(KEY, 60, 6))

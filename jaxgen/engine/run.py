@@ -237,6 +237,7 @@ class Run:
         job = self.job
         careful = job.learner.careful_of(job.cases, job.inputs)
         if careful is not None:
+            careful = as_learner(careful, f"careful_of(cases, inputs) of {job.learner} to give a learner or None")
             size, blocks = self._blocks()
             blocks = (block for block in blocks if not self.trusted[block.at].all())
             self._run_blocks(_on_fit_devices(replace(job, learner=careful)), size, blocks, lambda rows: None)

@@ -71,10 +71,8 @@ class Nearby(NamedTuple):
         given = [values.astype(dtype) for values in (curvature, ridge, jnp.ones_like(curvature))]
         return cls(_inverse(gram.astype(dtype), given[1] / given[0]), *given)
 
-    def without(self, absent: Int[Array, " q"] | None) -> "Nearby":
+    def without(self, absent: Int[Array, " q"]) -> "Nearby":
         """The same without these cases, [q]."""
-        if absent is None:
-            return self
         none = jnp.diag((absent >= len(self.used)).astype(self.used.dtype))
         inner = self.inverse.at[absent[:, None], absent[None]].get(mode="fill", fill_value=0) + none
         return self._replace(absent=absent, inner=inverse(inner))
@@ -185,7 +183,7 @@ class CaseProblem:
             move = jnp.where(finite, -found, 0)
             k = len(rest)
             change = jnp.max(jnp.abs(_logits_of(move[k:])))
-            if close is None:
+            if close is None:  # Newton's step leaves about the square of itself, times what is not much more than 10
                 converged = finite & (10 * jnp.square(change) <= left) & (residual * change <= left)
             else:
                 converged = finite & (change <= close * size)
@@ -204,8 +202,8 @@ class CaseProblem:
     def checked(self, unknowns: Float[Array, "K m"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
         """Length [] of the gradient relative to that of the residuals with the ridge's share, about in coordinates in
         which the cases are orthonormal; and whether the step that the preconditioner makes of the gradient changes no
-        logit by more than `_SEEN`, relative to the largest. Conjugate gradients do not see the rounding
-        that they have in single precision.
+        logit by more than `_SEEN`, relative to the largest. Conjugate gradients in single precision do not see all of
+        their own rounding.
         """
         image = self._image(unknowns)
         logits = _logits_of(image)

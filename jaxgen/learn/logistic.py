@@ -133,7 +133,7 @@ class Logistic(Learner):
 
     def careful_of(self, cases: int, inputs: int) -> "Logistic | None":
         """Where there are more inputs than cases: with coordinates that also show what is far smaller than the rest."""
-        return _Careful(**vars(self)) if self._classifier.is_wide_of(cases, inputs) else None
+        return _Careful(**vars(self._plain)) if self._classifier.is_wide_of(cases, inputs) else None
 
     def prepared(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"], rows: int) -> "Logistic":
         """With a basis of all cases [n, D], [n, K] and, where there is much to do, a start near the minimum for the
@@ -169,20 +169,11 @@ class Logistic(Learner):
         scale: Float[Array, " D"] | None,
     ) -> "Logistic":
         """With what so many rows share of cases [n, D], [n, K] with mean weights [n] and about this scale, [D]."""
-        return _Prepared(**vars(self._plain), common=self._in_common(x, y, w, rows, scale))
-
-    def _in_common(
-        self,
-        x: Float[Array, "n D"],
-        y: Float[Array, "n K"],
-        w: Float[Array, " n"],
-        rows: int,
-        scale: Float[Array, " D"] | None,
-    ) -> Any:
-        """What so many rows share of cases [n, D], [n, K] with mean weights [n] and about this scale, [D]."""
         if self._by_cases(x, y):
-            return logistic_cases.in_common(self._classifier, x, y, w, scale)
-        return logistic_rows.in_common(self._classifier, rows, x, y, w, scale)
+            common: Any = logistic_cases.in_common(self._classifier, x, y, w, scale)
+        else:
+            common = logistic_rows.in_common(self._classifier, rows, x, y, w, scale)
+        return _Prepared(**vars(self._plain), common=common)
 
     @property
     def _plain(self) -> "Logistic":
@@ -324,16 +315,9 @@ class _Careful(Logistic):
         """None: it is this one."""
         return None
 
-    def _in_common(
-        self,
-        x: Float[Array, "n D"],
-        y: Float[Array, "n K"],
-        w: Float[Array, " n"],
-        rows: int,
-        scale: Float[Array, " D"] | None,
-    ) -> Any:
-        """See `Logistic._in_common`."""
-        return logistic_rows.in_common(self._classifier, rows, x, y, w, scale)
+    def _by_cases(self, x: Float[Array, "n D"], y: Float[Array, "n K"]) -> bool:
+        """Never."""
+        return False
 
 
 @dataclass(frozen=True, repr=False)

@@ -57,7 +57,7 @@ class Shared(NamedTuple):
 
 class Own(NamedTuple):
     """What a row has of its own: the squares of its scale relative to the shared one [D], what it adds to missing
-    inputs [D], and where its cases of weight 0 are [q], n for none; None for nothing.
+    inputs [D], None for nothing; and where its cases of weight 0 are [q], n for none.
     """
 
     squares: Float[Array, " D"] | None
