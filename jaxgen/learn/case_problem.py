@@ -51,7 +51,7 @@ class Nearby(NamedTuple):
       ridge: on the squares of the weights, [].
       used: 1 for cases of the row, else 0, [n].
       absent: numbers of those that are left out, [q]; None to take no account of them in the inverse.
-      inner: the inverse of their part of the inverse, [q, q].
+      of_absent: (S_oo)^-1 S_o', [q, n].
       ones: the inverse of the row times 1 for every case, [n]; None without an intercept.
     """
 
@@ -60,7 +60,7 @@ class Nearby(NamedTuple):
     ridge: Float[Array, ""]
     used: Float[Array, " n"]
     absent: Int[Array, " q"] | None = None
-    inner: Float[Array, "q q"] | None = None
+    of_absent: Float[Array, "q n"] | None = None
     ones: Float[Array, " n"] | None = None
 
     @classmethod
@@ -74,23 +74,29 @@ class Nearby(NamedTuple):
     def without(self, absent: Int[Array, " q"]) -> "Nearby":
         """The same without these cases, [q]."""
         none = jnp.diag((absent >= len(self.used)).astype(self.used.dtype))
-        inner = self.inverse.at[absent[:, None], absent[None]].get(mode="fill", fill_value=0) + none
-        return self._replace(absent=absent, inner=inverse(inner))
+        rows = self.inverse.at[absent].get(mode="fill", fill_value=0)
+        inner = rows.at[:, absent].get(mode="fill", fill_value=0) + none
+        return self._replace(absent=absent, of_absent=inverse(inner) @ rows)
 
     def with_constant(self) -> "Nearby":
         """The same for models with an intercept."""
         return self._replace(ones=self._restricted(self.used[None])[0])
 
-    def times(self, rest: Float[Array, "K m"]) -> Float[Array, "K m"]:
-        """The solution [K, m] of the equations with this right-hand side, [K, m]."""
+    def times(self, rest: Float[Array, "K m"]) -> tuple[Float[Array, "K m"], Float[Array, "K m"]]:
+        """The solution [K, m] of the equations with this right-hand side [K, m], and its image [K, m] by the products
+        of which the inverse is, without a product with these: since the inverse solves the equations.
+        """
         of_cases, of_constant = rest[:, :-1], rest[:, -1]
-        found = self._restricted(of_cases / self.curvature[None])
-        if self.ones is None:
-            return jnp.pad(found, ((0, 0), (0, 1)))
-        # Both equations together say what the changes of the coefficients add up to.
-        whole = (jnp.sum(of_cases, axis=1) - of_constant) / self.ridge
-        constant = (jnp.sum(found, axis=1) - whole) / jnp.sum(self.ones)
-        return jnp.concatenate([found - constant[:, None] * self.ones[None], constant[:, None]], axis=1)
+        asked = self.used[None] * of_cases / self.curvature[None]
+        found, constant = self._restricted(asked), jnp.zeros_like(of_constant)
+        if self.ones is not None:
+            # Both equations together say what the changes of the coefficients add up to.
+            whole = (jnp.sum(of_cases, axis=1) - of_constant) / self.ridge
+            constant = (jnp.sum(found, axis=1) - whole) / jnp.sum(self.ones)
+            found = found - constant[:, None] * self.ones[None]
+            asked = asked - constant[:, None] * self.used[None]
+        image = asked - (self.ridge / self.curvature)[None] * found
+        return jnp.column_stack([found, constant]), jnp.column_stack([image, constant])
 
     def unseen(self, rest: Float[Array, "K m"]) -> Float[Array, "K m"]:
         """What a right-hand side [K, m] asks for where products of the cases are 0, or far below the ridge over the
@@ -103,16 +109,15 @@ class Nearby(NamedTuple):
 
     def _restricted(self, rest: Float[Array, "K n"]) -> Float[Array, "K n"]:
         """The product [K, n] of the inverse for the cases of the row."""
-        found = (self.used[None] * rest) @ self.inverse
-        if self.absent is not None and self.inner is not None:
-            of_absent = found.at[:, self.absent].get(mode="fill", fill_value=0) @ self.inner
-            found = found - jnp.zeros_like(found).at[:, self.absent].add(of_absent, mode="drop") @ self.inverse
-        return self.used[None] * found
+        rest = self.used[None] * rest
+        if self.absent is not None and self.of_absent is not None:
+            rest = rest - jnp.zeros_like(rest).at[:, self.absent].add(rest @ self.of_absent.T, mode="drop")
+        return self.used[None] * (rest @ self.inverse)
 
 
 class Solution(NamedTuple):
     """Conjugate gradients: unknowns so far with their image, what is left of the right-hand side with its square in the
-    preconditioner, the direction with its image, the rounds, the rounding in the square, and whether it is over.
+    preconditioner, the direction with its image, the rounds, and whether it is over.
     """
 
     solution: Float[Array, "K m"]
@@ -122,7 +127,6 @@ class Solution(NamedTuple):
     direction: Float[Array, "K m"]
     image_of_direction: Float[Array, "K m"]
     rounds: Int[Array, ""]
-    noise: Float[Array, ""]
     over: Bool[Array, ""]
 
 
@@ -149,6 +153,7 @@ class CaseProblem:
       intercept: whether there is one.
       products: G a of coefficients, [K, n], in their precision.
       nearby: the preconditioner.
+      alike: whether it is made of the same products.
     """
 
     classes: Classes
@@ -157,6 +162,7 @@ class CaseProblem:
     intercept: bool
     products: Callable[[Array], Array]
     nearby: Nearby
+    alike: bool
 
     def minimised(
         self, start: Float[Array, "K m"], hopeless: Bool[Array, ""], steps: int, close: float | None = None
@@ -213,7 +219,7 @@ class CaseProblem:
         cosine = jnp.sqrt(dot(rest, rest) / jnp.where(squares > 0, squares, 1))
         size = jnp.max(jnp.abs(rest))
         unit = rest / jnp.where(size > 0, size, 1)
-        moved = _logits_of(self._image(self.nearby.times(unit.astype(self.nearby.used.dtype))))
+        moved = _logits_of(self._image(self.nearby.times(unit.astype(self.nearby.used.dtype))[0]))
         change = size * jnp.max(jnp.abs(moved)).astype(size.dtype)
         return cosine, change <= _SEEN * (1 + jnp.max(jnp.abs(logits)))
 
@@ -228,8 +234,8 @@ class CaseProblem:
         moved = _logits_of(self._image(kept)) - logits
         curvature = (self.nearby.used * self.nearby.curvature).astype(moved.dtype)
         rest = self._covector(self.w[None] * excess + curvature[None] * moved, kept)
-        step = self.nearby.times(rest.astype(self.nearby.used.dtype)).astype(kept.dtype)
-        return self.classes.centred(kept - step)
+        step, _ = self.nearby.times(rest.astype(self.nearby.used.dtype))
+        return self.classes.centred(kept - step.astype(kept.dtype))
 
     def _image(self, unknowns: Float[Array, "K m"]) -> Float[Array, "K m"]:
         return jnp.concatenate([self.products(unknowns[:, :-1]), unknowns[:, -1:]], axis=1)
@@ -269,15 +275,20 @@ class CaseProblem:
             return self._covector(classes.curved(weighted, _logits_of(image)), direction)
 
         def pulled(rest: Float[Array, "K m"]) -> tuple[Float[Array, "K m"], Float[Array, "K m"]]:
-            found = classes.centred(self.nearby.times(rest))
-            return found, self._image(found)
+            found, image = map(classes.centred, self.nearby.times(rest))
+            return found, image if self.alike else self._image(found)
 
         # Of unit size, so that squares of what is left do not underflow in single precision.
         size = jnp.max(jnp.abs(rest))
         size = jnp.where(size > 0, size, 1)
-        found, residual = _conjugate_gradients(product, pulled, (rest / size).astype(dtype), enough.astype(dtype))
-        more = self.nearby.unseen(found.rest)
-        solution, image = found.solution + more, found.image + self._image(more)
+        b = (rest / size).astype(dtype)
+        found, whole = _conjugate_gradients(product, pulled, b, enough.astype(dtype))
+        solution = found.solution + self.nearby.unseen(found.rest)
+        image = self._image(solution)
+        left = b - product(solution, image)
+        square, noise = _square(pulled(left)[1], left)
+        residual = jnp.sqrt(jnp.maximum(square, noise) / jnp.where(whole > 0, whole, 1))
+        residual = jnp.where(found.rounds > 0, residual, jnp.inf)
         # What rounding leaves of the sum over the classes would stay, since no step has any.
         both = [self.classes.centred(part.astype(rest.dtype)) for part in (solution, image)]
         return size * jnp.concatenate(both), residual.astype(rest.dtype)
@@ -289,8 +300,8 @@ def _conjugate_gradients(
     b: Float[Array, "K m"],
     tolerance: Float[Array, ""],
 ) -> tuple[Solution, Float[Array, ""]]:
-    """Solution of a system that is symmetric in the inner product by images (Hestenes & Stiefel 1952), and the relative
-    residual [] in the preconditioner, which ends it.
+    """Solution of a system that is symmetric in the inner product by images (Hestenes & Stiefel 1952), and the square
+    [] of the right-hand side in the preconditioner, relative to which that of the residual ends it.
 
     Args:
       product: the system times unknowns [K, m], of which the image [K, m] is known too.
@@ -305,7 +316,7 @@ def _conjugate_gradients(
         length = state.square / curvature
         rest = state.rest - length * column
         unknowns, image = pulled(rest)
-        square, noise = measured(image, rest)
+        square, noise = _square(image, rest)
         again = square / state.square
         return Solution(
             state.solution + length * state.direction,
@@ -315,22 +326,21 @@ def _conjugate_gradients(
             unknowns + again * state.direction,
             image + again * state.image_of_direction,
             state.rounds + 1,
-            noise,
             ~(curvature > 0) | ~(square > jnp.maximum(goal, noise)),
         )
 
-    def measured(image: Float[Array, "K m"], rest: Float[Array, "K m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        rounding = float(jnp.finfo(b.dtype).eps) * jnp.sqrt(dot(image, image) * dot(rest, rest))
-        return dot(image, rest), rounding
-
     first, image = pulled(b)
-    whole, noise = measured(image, b)
+    whole, noise = _square(image, b)
     goal = jnp.square(tolerance) * whole
     none = jnp.zeros_like(b)
-    begin = Solution(none, none, b, whole, first, image, jnp.int32(0), noise, ~(whole > noise))
-    end = lax.while_loop(lambda state: ~state.over & (state.rounds < _ROUNDS), advance, begin)
-    left = jnp.maximum(end.square, end.noise) / jnp.where(whole > 0, whole, 1)
-    return end, jnp.where(end.rounds > 0, jnp.sqrt(left), jnp.inf)
+    begin = Solution(none, none, b, whole, first, image, jnp.int32(0), ~(whole > noise))
+    return lax.while_loop(lambda state: ~state.over & (state.rounds < _ROUNDS), advance, begin), whole
+
+
+def _square(image: Float[Array, "K m"], rest: Float[Array, "K m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """The square [] of a residual [K, m] in the preconditioner, which pulls it to this image [K, m], and its rounding."""
+    rounding = float(jnp.finfo(rest.dtype).eps) * jnp.sqrt(dot(image, image) * dot(rest, rest))
+    return dot(image, rest), rounding
 
 
 def _logits_of(image: Float[Array, "K m"]) -> Float[Array, "K n"]:

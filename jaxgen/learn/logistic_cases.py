@@ -103,7 +103,7 @@ def _in_common(
 
     from_zero = Nearby.of(gram, flat, ridge, jnp.float32)
     nearby = from_zero.with_constant() if classifier.intercept else from_zero
-    problem = CaseProblem(classes, w, ridge, classifier.intercept, products, nearby)
+    problem = CaseProblem(classes, w, ridge, classifier.intercept, products, nearby, True)
     nothing = jnp.zeros((k, n + 1), x.dtype)
     state = problem.minimised(nothing, jnp.bool_(False), _EASY, _NEAR)
     unknowns = state.unknowns
@@ -162,7 +162,8 @@ def _of_row(
     classes, ridge = classes_of(y), _ridge_of(classifier, y)
     nearby = shared.nearby._replace(used=(w > 0).astype(jnp.float32)).without(own.absent)
     nearby = nearby.with_constant() if classifier.intercept else nearby
-    problem = CaseProblem(classes, w, ridge, classifier.intercept, products, nearby)
+    alike = shared.gram is not None
+    problem = CaseProblem(classes, w, ridge, classifier.intercept, products, nearby, alike)
     one_sided = classifier.is_one_sided(y, w)
     start = problem.first_step(shared.start, shared.excess, shared.logits)
     start = jnp.where(jnp.all(jnp.isfinite(start)), start, 0)
