@@ -153,7 +153,8 @@ class CaseProblem:
       intercept: whether there is one.
       products: G a of coefficients, [K, n], in their precision.
       nearby: the preconditioner.
-      alike: whether it is made of the same products.
+      alike: whether it is made of the same products, or nearly so, [].
+      unlike: relative residual down to which conjugate gradients with its products are worth their rounds, [].
     """
 
     classes: Classes
@@ -162,7 +163,8 @@ class CaseProblem:
     intercept: bool
     products: Callable[[Array], Array]
     nearby: Nearby
-    alike: bool
+    alike: Bool[Array, ""]
+    unlike: Float[Array, ""]
 
     def minimised(
         self, start: Float[Array, "K m"], hopeless: Bool[Array, ""], steps: int, close: float | None = None
@@ -184,7 +186,7 @@ class CaseProblem:
             size = 1 + jnp.max(jnp.abs(logits))
             left = _LEFT * size
             enough = jnp.clip(state.expected / size, jnp.clip(left / state.expected, _TIGHT, _LOOSE), _LOOSE)
-            found, residual = self._solved(known, rest, enough)
+            found, residual = self._solved(known, rest, jnp.maximum(enough, self.unlike))
             finite = jnp.all(jnp.isfinite(found)) & jnp.isfinite(residual)
             move = jnp.where(finite, -found, 0)
             k = len(rest)
@@ -276,7 +278,7 @@ class CaseProblem:
 
         def pulled(rest: Float[Array, "K m"]) -> tuple[Float[Array, "K m"], Float[Array, "K m"]]:
             found, image = map(classes.centred, self.nearby.times(rest))
-            return found, image if self.alike else self._image(found)
+            return found, lax.cond(self.alike, lambda: image, lambda: self._image(found))
 
         # Of unit size, so that squares of what is left do not underflow in single precision.
         size = jnp.max(jnp.abs(rest))
@@ -286,7 +288,7 @@ class CaseProblem:
         solution = found.solution + self.nearby.unseen(found.rest)
         image = self._image(solution)
         left = b - product(solution, image)
-        square, noise = _square(pulled(left)[1], left)
+        square, noise = _square(self._image(classes.centred(self.nearby.times(left)[0])), left)
         residual = jnp.sqrt(jnp.maximum(square, noise) / jnp.where(whole > 0, whole, 1))
         residual = jnp.where(found.rounds > 0, residual, jnp.inf)
         # What rounding leaves of the sum over the classes would stay, since no step has any.

@@ -24,6 +24,11 @@ _NEAR = 0.03
 _EASY, _STEPS = 10, 15
 """Newton steps from zero to where all rows begin, and from there, after which rows are left to another way."""
 
+_ALIKE, _ABOUT = 0.06, 0.03
+"""Rows whose own inputs change logits by at most the first, relative to the largest, are solved by the products that
+they share, down to the second, relative to the right-hand side; exact gradients do the rest.
+"""
+
 _FLAT = 1e-3
 """Second derivatives by the logits are taken to be at least this part of the largest, where inverses are made."""
 
@@ -103,7 +108,7 @@ def _in_common(
 
     from_zero = Nearby.of(gram, flat, ridge, jnp.float32)
     nearby = from_zero.with_constant() if classifier.intercept else from_zero
-    problem = CaseProblem(classes, w, ridge, classifier.intercept, products, nearby, True)
+    problem = CaseProblem(classes, w, ridge, classifier.intercept, products, nearby, jnp.bool_(True), jnp.zeros_like(ridge))
     nothing = jnp.zeros((k, n + 1), x.dtype)
     state = problem.minimised(nothing, jnp.bool_(False), _EASY, _NEAR)
     unknowns = state.unknowns
@@ -140,8 +145,22 @@ def fits_of_rows(
     own = Own(squares, None if fills is None else fills.more / shared.scale[None], left_out_cases(w, most))
     missing = None if fills is None else fills.missing
     with jax.default_matmul_precision("highest"):
-        fits = jax.vmap(partial(_of_row, classifier, shared, missing, y))(w, own)
+        unlike = _unlike(shared, missing, own)
+        fits = jax.vmap(partial(_of_row, classifier, shared, missing, y, unlike))(w, own)
     return fits, (fits.trouble != NOT_CONVERGED) & (jnp.sum(w == 0, axis=1) <= most)
+
+
+def _unlike(shared: Shared, missing: Float[Array, "n D"] | None, own: Own) -> Float[Array, ""]:
+    """The largest difference [] that the inputs of R rows make to logits of where they begin, relative to these."""
+    if shared.gram is not None:
+        return jnp.zeros_like(shared.scale[0])
+    start, logits = _single(shared.start), _single(shared.logits)
+
+    def of_row(own: Own) -> Float[Array, ""]:
+        return jnp.max(jnp.abs(_Row(*shared.single, missing, own).products(start[:, :-1]) + start[:, -1:] - logits))
+
+    missing, own = jax.tree.map(_single, (missing, own))
+    return jnp.max(jax.vmap(of_row)(own)) / jnp.max(jnp.abs(logits))
 
 
 def _of_row(
@@ -149,6 +168,7 @@ def _of_row(
     shared: Shared,
     missing: Float[Array, "n D"] | None,
     y: Float[Array, "n K"],
+    unlike: Float[Array, ""],
     w: Float[Array, " n"],
     own: Own,
 ) -> LogisticFit:
@@ -162,8 +182,9 @@ def _of_row(
     classes, ridge = classes_of(y), _ridge_of(classifier, y)
     nearby = shared.nearby._replace(used=(w > 0).astype(jnp.float32)).without(own.absent)
     nearby = nearby.with_constant() if classifier.intercept else nearby
-    alike = shared.gram is not None
-    problem = CaseProblem(classes, w, ridge, classifier.intercept, products, nearby, alike)
+    alike = unlike <= _ALIKE
+    about = jnp.where(alike & (unlike > 0), _ABOUT, 0).astype(ridge.dtype)
+    problem = CaseProblem(classes, w, ridge, classifier.intercept, products, nearby, alike, about)
     one_sided = classifier.is_one_sided(y, w)
     start = problem.first_step(shared.start, shared.excess, shared.logits)
     start = jnp.where(jnp.all(jnp.isfinite(start)), start, 0)
