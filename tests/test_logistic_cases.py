@@ -106,7 +106,11 @@ def test_one_column_of_targets_is_one_of_two_classes():
 @pytest.mark.parametrize("intercept", [True, False])
 @jax.enable_x64(True)
 def test_the_inverse_solves_newtons_equations_without_the_cases_left_out(intercept):
-    """Written out in NumPy for the cases of the row; a row that leaves out fewer than it may has places to spare."""
+    """Written out in NumPy for the cases of the row; a row that leaves out fewer than it may has places to spare.
+
+    With a constant, coefficients add up to 0, so the equations of the cases add up to that of the constant. The image
+    takes no product with the cases.
+    """
     random = np.random.default_rng(3)
     x, curvature, ridge = random.normal(size=(12, 30)), random.random(12) + 0.1, 0.7
     used = np.ones(12)
@@ -116,14 +120,18 @@ def test_the_inverse_solves_newtons_equations_without_the_cases_left_out(interce
     nearby = Nearby.of(jnp.asarray(gram), jnp.asarray(curvature), jnp.asarray(ridge), jnp.float64)
     nearby = nearby._replace(used=jnp.asarray(used)).without(absent)
     nearby = nearby.with_constant() if intercept else nearby
-    rest = np.concatenate([random.normal(size=(2, 12)) * used, random.normal(size=(2, 1)) * intercept], axis=1)
-    found = np.asarray(nearby.times(jnp.asarray(rest)))
+    of_cases = random.normal(size=(2, 12)) * used
+    rest = np.concatenate([of_cases, np.sum(of_cases, axis=1, keepdims=True) * intercept], axis=1)
+    found, image = (np.asarray(part) for part in nearby.times(jnp.asarray(rest)))
     np.testing.assert_array_equal(found[:, [2, 7, 9]], 0)
     logits = found[:, :12] @ gram + found[:, 12:]
     weighted = curvature * logits
     np.testing.assert_allclose((weighted + ridge * found[:, :12])[:, t], rest[:, t], rtol=0, atol=1e-11)  # sums of 30
+    np.testing.assert_allclose(image[:, t], (found[:, :12] @ gram)[:, t], rtol=0, atol=1e-11)
+    np.testing.assert_array_equal(image[:, 12], found[:, 12])
     if intercept:
         np.testing.assert_allclose(weighted[:, t].sum(1), rest[:, 12], rtol=0, atol=1e-11)
+        np.testing.assert_allclose(found[:, :12].sum(1), 0, rtol=0, atol=1e-11)
 
 
 @jax.enable_x64(True)
@@ -140,7 +148,8 @@ def test_the_start_of_a_row_is_the_minimum_of_a_quadratic():
     excess, second = (np.asarray(part) for part in classes.residuals(jnp.asarray(logits)))
     nearby = Nearby.of(jnp.asarray(gram), jnp.asarray(second[0]), jnp.asarray(ridge), jnp.float64)
     nearby = nearby._replace(used=jnp.asarray(used)).without(jnp.asarray([1, 5])).with_constant()
-    problem = CaseProblem(classes, jnp.asarray(used), jnp.asarray(ridge), True, lambda a: a @ jnp.asarray(gram), nearby)
+    given = classes, jnp.asarray(used), jnp.asarray(ridge), True, lambda a: a @ jnp.asarray(gram), nearby
+    problem = CaseProblem(*given, jnp.bool_(True))
     found = np.asarray(problem.first_step(*map(jnp.asarray, (start, excess, logits))))
     moved = found[:, :12] @ gram + found[:, 12:] - logits
     gradient = used * (excess + second * moved + ridge * found[:, :12])

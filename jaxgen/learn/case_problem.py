@@ -28,8 +28,10 @@ from jaxgen.learn.newton import halved
 from jaxgen.learn.softmax import Point
 from jaxgen.learn.systems import dot, inverse, inverse_of_lower
 
-_LOOSE, _TIGHT = 0.1, 1e-5
-"""Relative residuals of Newton's equations that are asked for: at most, and at least, which single precision shows."""
+_LOOSE, _TIGHT = 0.05, 0.02
+"""Relative residuals of Newton's equations that are asked for, at most and at least: rows that are solved together wait
+for the one with most rounds, and the nearer a solution, the more these differ.
+"""
 
 _LEFT = 3e-11
 """Logits may be left so far from those of the minimum, relative to the largest, as far as conjugate gradients see."""
@@ -52,7 +54,8 @@ class Nearby(NamedTuple):
       used: 1 for cases of the row, else 0, [n].
       absent: numbers of those that are left out, [q]; None to take no account of them in the inverse.
       of_absent: (S_oo)^-1 S_o', [q, n].
-      ones: the inverse of the row times 1 for every case, [n]; None without an intercept.
+      ones: the inverse of the row times 1 for every case, [n]; None without an intercept. With one, coefficients add
+        up to 0 at the minimum, and so do all changes of them.
     """
 
     inverse: Float[Array, "n n"]
@@ -86,13 +89,10 @@ class Nearby(NamedTuple):
         """The solution [K, m] of the equations with this right-hand side [K, m], and its image [K, m] by the products
         of which the inverse is, without a product with these: since the inverse solves the equations.
         """
-        of_cases, of_constant = rest[:, :-1], rest[:, -1]
-        asked = self.used[None] * of_cases / self.curvature[None]
-        found, constant = self._restricted(asked), jnp.zeros_like(of_constant)
+        asked = self.used[None] * rest[:, :-1] / self.curvature[None]
+        found, constant = self._restricted(asked), jnp.zeros_like(rest[:, -1])
         if self.ones is not None:
-            # Both equations together say what the changes of the coefficients add up to.
-            whole = (jnp.sum(of_cases, axis=1) - of_constant) / self.ridge
-            constant = (jnp.sum(found, axis=1) - whole) / jnp.sum(self.ones)
+            constant = jnp.sum(found, axis=1) / jnp.sum(self.ones)
             found = found - constant[:, None] * self.ones[None]
             asked = asked - constant[:, None] * self.used[None]
         image = asked - (self.ridge / self.curvature)[None] * found
@@ -154,7 +154,6 @@ class CaseProblem:
       products: G a of coefficients, [K, n], in their precision.
       nearby: the preconditioner.
       alike: whether it is made of the same products, or nearly so, [].
-      unlike: relative residual down to which conjugate gradients with its products are worth their rounds, [].
     """
 
     classes: Classes
@@ -164,7 +163,6 @@ class CaseProblem:
     products: Callable[[Array], Array]
     nearby: Nearby
     alike: Bool[Array, ""]
-    unlike: Float[Array, ""]
 
     def minimised(
         self, start: Float[Array, "K m"], hopeless: Bool[Array, ""], steps: int, close: float | None = None
@@ -186,7 +184,7 @@ class CaseProblem:
             size = 1 + jnp.max(jnp.abs(logits))
             left = _LEFT * size
             enough = jnp.clip(state.expected / size, jnp.clip(left / state.expected, _TIGHT, _LOOSE), _LOOSE)
-            found, residual = self._solved(known, rest, jnp.maximum(enough, self.unlike))
+            found, residual = self._solved(known, rest, enough)
             finite = jnp.all(jnp.isfinite(found)) & jnp.isfinite(residual)
             move = jnp.where(finite, -found, 0)
             k = len(rest)
@@ -232,15 +230,23 @@ class CaseProblem:
         and logits [K, n], by the preconditioner alone. Coefficients of cases that are left out become 0, which changes
         the logits of the others much; the equations are those at the logits of the start.
         """
-        kept = start * jnp.pad(self.nearby.used, (0, 1), constant_values=1)[None].astype(start.dtype)
+        kept = self._balanced(start * jnp.pad(self.nearby.used, (0, 1), constant_values=1)[None].astype(start.dtype))
         moved = _logits_of(self._image(kept)) - logits
         curvature = (self.nearby.used * self.nearby.curvature).astype(moved.dtype)
         rest = self._covector(self.w[None] * excess + curvature[None] * moved, kept)
         step, _ = self.nearby.times(rest.astype(self.nearby.used.dtype))
-        return self.classes.centred(kept - step.astype(kept.dtype))
+        return self._balanced(self.classes.centred(kept - step.astype(kept.dtype)))
 
     def _image(self, unknowns: Float[Array, "K m"]) -> Float[Array, "K m"]:
         return jnp.concatenate([self.products(unknowns[:, :-1]), unknowns[:, -1:]], axis=1)
+
+    def _balanced(self, unknowns: Float[Array, "K m"]) -> Float[Array, "K m"]:
+        """Unknowns of which those of the cases add up to 0, as they do at the minimum where there is a constant."""
+        if not self.intercept:
+            return unknowns
+        used = self.nearby.used.astype(unknowns.dtype)
+        mean = jnp.sum(unknowns[:, :-1], axis=1, keepdims=True) / jnp.sum(used)
+        return unknowns.at[:, :-1].add(-mean * used[None])
 
     def _covector(self, weighted: Float[Array, "K n"], unknowns: Float[Array, "K m"]) -> Float[Array, "K m"]:
         """What derivatives by the logits [K, n] are by the unknowns [K, m], with those of the ridge, before the image
@@ -285,15 +291,15 @@ class CaseProblem:
         size = jnp.where(size > 0, size, 1)
         b = (rest / size).astype(dtype)
         found, whole = _conjugate_gradients(product, pulled, b, enough.astype(dtype))
-        solution = found.solution + self.nearby.unseen(found.rest)
+        solution = self._balanced(found.solution + self.nearby.unseen(found.rest))
         image = self._image(solution)
         left = b - product(solution, image)
         square, noise = _square(self._image(classes.centred(self.nearby.times(left)[0])), left)
         residual = jnp.sqrt(jnp.maximum(square, noise) / jnp.where(whole > 0, whole, 1))
         residual = jnp.where(found.rounds > 0, residual, jnp.inf)
-        # What rounding leaves of the sum over the classes would stay, since no step has any.
-        both = [self.classes.centred(part.astype(rest.dtype)) for part in (solution, image)]
-        return size * jnp.concatenate(both), residual.astype(rest.dtype)
+        # What rounding leaves of the sums would stay, since no step has any.
+        solution, image = (self.classes.centred(part.astype(rest.dtype)) for part in (solution, image))
+        return size * jnp.concatenate([self._balanced(solution), image]), residual.astype(rest.dtype)
 
 
 def _conjugate_gradients(
@@ -340,7 +346,7 @@ def _conjugate_gradients(
 
 
 def _square(image: Float[Array, "K m"], rest: Float[Array, "K m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """The square [] of a residual [K, m] in the preconditioner, which pulls it to this image [K, m], and its rounding."""
+    """The square [] of a residual [K, m] in the preconditioner, of which this is the image [K, m], and its rounding."""
     rounding = float(jnp.finfo(rest.dtype).eps) * jnp.sqrt(dot(image, image) * dot(rest, rest))
     return dot(image, rest), rounding
 

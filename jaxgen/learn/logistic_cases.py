@@ -24,9 +24,15 @@ _NEAR = 0.03
 _EASY, _STEPS = 10, 15
 """Newton steps from zero to where all rows begin, and from there, after which rows are left to another way."""
 
-_ALIKE, _ABOUT = 0.06, 0.03
-"""Rows whose own inputs change logits by at most the first, relative to the largest, are solved by the products that
-they share, down to the second, relative to the right-hand side; exact gradients do the rest.
+_ALIKE = 0.06
+"""Rows whose own inputs change logits by at most so much, relative to the largest, are solved by the products that they
+share, and exact gradients do the rest.
+"""
+
+_LATER = 0.2
+"""Second derivatives on the way to where rows begin, relative to those at zero, which are the largest. What the inverse
+is made of must not be much above them: products of cases have no part in some directions (that of a constant, since
+they are centred), which conjugate gradients do not see, and steps along others would be too long for these.
 """
 
 _FLAT = 1e-3
@@ -100,7 +106,7 @@ def _in_common(
     k, n = modelled_of(y.shape[1]), len(x)
     share = 1 / max(2, k)
     w = jnp.where(w > 0, w, jnp.min(jnp.where(w > 0, w, jnp.inf)))  # all are of some row
-    flat, small = share * (1 - share) * w, x.astype(jnp.float32)
+    flat, small = _LATER * share * (1 - share) * w, x.astype(jnp.float32)
     single = small, small.T, gram.astype(jnp.float32)
 
     def products(a: Float[Array, "K n"]) -> Float[Array, "K n"]:
@@ -108,7 +114,7 @@ def _in_common(
 
     from_zero = Nearby.of(gram, flat, ridge, jnp.float32)
     nearby = from_zero.with_constant() if classifier.intercept else from_zero
-    problem = CaseProblem(classes, w, ridge, classifier.intercept, products, nearby, jnp.bool_(True), jnp.zeros_like(ridge))
+    problem = CaseProblem(classes, w, ridge, classifier.intercept, products, nearby, jnp.bool_(True))
     nothing = jnp.zeros((k, n + 1), x.dtype)
     state = problem.minimised(nothing, jnp.bool_(False), _EASY, _NEAR)
     unknowns = state.unknowns
@@ -145,22 +151,23 @@ def fits_of_rows(
     own = Own(squares, None if fills is None else fills.more / shared.scale[None], left_out_cases(w, most))
     missing = None if fills is None else fills.missing
     with jax.default_matmul_precision("highest"):
-        unlike = _unlike(shared, missing, own)
-        fits = jax.vmap(partial(_of_row, classifier, shared, missing, y, unlike))(w, own)
+        alike = _are_alike(shared, missing, own)
+        fits = jax.vmap(partial(_of_row, classifier, shared, missing, y, alike))(w, own)
     return fits, (fits.trouble != NOT_CONVERGED) & (jnp.sum(w == 0, axis=1) <= most)
 
 
-def _unlike(shared: Shared, missing: Float[Array, "n D"] | None, own: Own) -> Float[Array, ""]:
-    """The largest difference [] that the inputs of R rows make to logits of where they begin, relative to these."""
+def _are_alike(shared: Shared, missing: Float[Array, "n D"] | None, own: Own) -> Bool[Array, ""]:
+    """Whether the inputs of R rows are nearly those that they share: seen by the logits of where they begin."""
     if shared.gram is not None:
-        return jnp.zeros_like(shared.scale[0])
+        return jnp.bool_(True)
     start, logits = _single(shared.start), _single(shared.logits)
-
-    def of_row(own: Own) -> Float[Array, ""]:
-        return jnp.max(jnp.abs(_Row(*shared.single, missing, own).products(start[:, :-1]) + start[:, -1:] - logits))
-
     missing, own = jax.tree.map(_single, (missing, own))
-    return jnp.max(jax.vmap(of_row)(own)) / jnp.max(jnp.abs(logits))
+
+    def difference(own: Own) -> Float[Array, ""]:
+        products = _Row(*shared.single, missing, own).products(start[:, :-1])
+        return jnp.max(jnp.abs(products + start[:, -1:] - logits))
+
+    return jnp.max(jax.vmap(difference)(own)) <= _ALIKE * jnp.max(jnp.abs(logits))
 
 
 def _of_row(
@@ -168,7 +175,7 @@ def _of_row(
     shared: Shared,
     missing: Float[Array, "n D"] | None,
     y: Float[Array, "n K"],
-    unlike: Float[Array, ""],
+    alike: Bool[Array, ""],
     w: Float[Array, " n"],
     own: Own,
 ) -> LogisticFit:
@@ -182,9 +189,7 @@ def _of_row(
     classes, ridge = classes_of(y), _ridge_of(classifier, y)
     nearby = shared.nearby._replace(used=(w > 0).astype(jnp.float32)).without(own.absent)
     nearby = nearby.with_constant() if classifier.intercept else nearby
-    alike = unlike <= _ALIKE
-    about = jnp.where(alike & (unlike > 0), _ABOUT, 0).astype(ridge.dtype)
-    problem = CaseProblem(classes, w, ridge, classifier.intercept, products, nearby, alike, about)
+    problem = CaseProblem(classes, w, ridge, classifier.intercept, products, nearby, alike)
     one_sided = classifier.is_one_sided(y, w)
     start = problem.first_step(shared.start, shared.excess, shared.logits)
     start = jnp.where(jnp.all(jnp.isfinite(start)), start, 0)
