@@ -33,6 +33,9 @@ _LOOSE, _TIGHT = 0.05, 0.02
 for the one with most rounds, and the nearer a solution, the more these differ.
 """
 
+_SOON = 7
+"""Newton steps in which most rows get there; after these, ten times nearer solutions are asked for at each step."""
+
 _LEFT = 3e-11
 """Logits may be left so far from those of the minimum, relative to the largest, as far as conjugate gradients see."""
 
@@ -102,9 +105,12 @@ class Nearby(NamedTuple):
         """What a right-hand side [K, m] asks for where products of the cases are 0, or far below the ridge over the
         curvature: changes [K, m] that the inner product does not see, but other rows do, which leave out other cases.
         """
-        found = rest[:, :-1] / self.ridge
+        found = jnp.concatenate([rest[:, :-1] / self.ridge, self.used[None]])
         for _ in range(2):
             found = self._restricted(found * (self.ridge / self.curvature)[None])
+        found, of_ones = found[:-1], found[-1:]
+        if self.ones is not None:
+            found = found - jnp.sum(found, axis=1, keepdims=True) / jnp.sum(of_ones) * of_ones
         return jnp.pad(found, ((0, 0), (0, 1)))
 
     def _restricted(self, rest: Float[Array, "K n"]) -> Float[Array, "K n"]:
@@ -183,7 +189,8 @@ class CaseProblem:
             rest, known = self._rest(state.unknowns, logits)
             size = 1 + jnp.max(jnp.abs(logits))
             left = _LEFT * size
-            enough = jnp.clip(state.expected / size, jnp.clip(left / state.expected, _TIGHT, _LOOSE), _LOOSE)
+            tight = _TIGHT * 0.1 ** jnp.clip(state.iterations - _SOON, 0, 3).astype(size.dtype)
+            enough = jnp.clip(state.expected / size, jnp.clip(left / state.expected, tight, _LOOSE), _LOOSE)
             found, residual = self._solved(known, rest, enough)
             finite = jnp.all(jnp.isfinite(found)) & jnp.isfinite(residual)
             move = jnp.where(finite, -found, 0)
@@ -248,6 +255,16 @@ class CaseProblem:
         mean = jnp.sum(unknowns[:, :-1], axis=1, keepdims=True) / jnp.sum(used)
         return unknowns.at[:, :-1].add(-mean * used[None])
 
+    def _level(self, rest: Float[Array, "K m"]) -> Float[Array, "K m"]:
+        """A right-hand side of which the equations of the cases add up to that of the constant, as those do of changes
+        that add up to 0.
+        """
+        if not self.intercept:
+            return rest
+        used = self.nearby.used.astype(rest.dtype)
+        off = (jnp.sum(rest[:, :-1], axis=1, keepdims=True) - rest[:, -1:]) / jnp.sum(used)
+        return rest.at[:, :-1].add(-off * used[None])
+
     def _covector(self, weighted: Float[Array, "K n"], unknowns: Float[Array, "K m"]) -> Float[Array, "K m"]:
         """What derivatives by the logits [K, n] are by the unknowns [K, m], with those of the ridge, before the image
         is taken: an inner product with it is a plain one with an image.
@@ -280,7 +297,7 @@ class CaseProblem:
         classes, weighted = self.classes.astype(dtype), (self.w[None] * known).astype(dtype)
 
         def product(direction: Float[Array, "K m"], image: Float[Array, "K m"]) -> Float[Array, "K m"]:
-            return self._covector(classes.curved(weighted, _logits_of(image)), direction)
+            return self._level(self._covector(classes.curved(weighted, _logits_of(image)), direction))
 
         def pulled(rest: Float[Array, "K m"]) -> tuple[Float[Array, "K m"], Float[Array, "K m"]]:
             found, image = map(classes.centred, self.nearby.times(rest))
@@ -294,7 +311,7 @@ class CaseProblem:
         solution = self._balanced(found.solution + self.nearby.unseen(found.rest))
         image = self._image(solution)
         left = b - product(solution, image)
-        square, noise = _square(self._image(classes.centred(self.nearby.times(left)[0])), left)
+        square, noise = _square(pulled(left)[1], left)
         residual = jnp.sqrt(jnp.maximum(square, noise) / jnp.where(whole > 0, whole, 1))
         residual = jnp.where(found.rounds > 0, residual, jnp.inf)
         # What rounding leaves of the sums would stay, since no step has any.
