@@ -21,7 +21,7 @@ from jaxgen.types import RowFills, RowUnits
 _NEAR = 0.03
 """Relative change of the logits by the last step to where all rows begin; their own minima are further away."""
 
-_EASY, _STEPS = 10, 20
+_EASY, _STEPS = 15, 20
 """Newton steps from zero to where all rows begin, and from there, after which rows are left to another way."""
 
 _ALIKE = 0.06
