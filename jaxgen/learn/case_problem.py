@@ -235,14 +235,20 @@ class CaseProblem:
     ) -> Float[Array, "K m"]:
         """Unknowns [K, m] of Newton's first step from a start [K, m] of rows with other cases, with its derivatives
         and logits [K, n], by the preconditioner alone. Coefficients of cases that are left out become 0, which changes
-        the logits of the others much; the equations are those at the logits of the start.
+        the logits of the others much; the equations are those at the logits of the start. Zeros, if these are better.
         """
         kept = self._balanced(start * jnp.pad(self.nearby.used, (0, 1), constant_values=1)[None].astype(start.dtype))
         moved = _logits_of(self._image(kept)) - logits
         curvature = (self.nearby.used * self.nearby.curvature).astype(moved.dtype)
         rest = self._covector(self.w[None] * excess + curvature[None] * moved, kept)
         step, _ = self.nearby.times(rest.astype(self.nearby.used.dtype))
-        return self._balanced(self.classes.centred(kept - step.astype(kept.dtype)))
+        found = self._balanced(self.classes.centred(kept - step.astype(kept.dtype)))
+        nothing = jnp.zeros_like(found)
+        better = self._objective(self._with_image(found)) < self._objective(self._with_image(nothing))
+        return jnp.where(better, found, nothing)
+
+    def _with_image(self, unknowns: Float[Array, "K m"]) -> Float[Array, "j m"]:
+        return jnp.concatenate([unknowns, self._image(unknowns)])
 
     def _image(self, unknowns: Float[Array, "K m"]) -> Float[Array, "K m"]:
         return jnp.concatenate([self.products(unknowns[:, :-1]), unknowns[:, -1:]], axis=1)
@@ -314,6 +320,9 @@ class CaseProblem:
         square, noise = _square(pulled(left)[1], left)
         residual = jnp.sqrt(jnp.maximum(square, noise) / jnp.where(whole > 0, whole, 1))
         residual = jnp.where(found.rounds > 0, residual, jnp.inf)
+        # Directions that are seen a little, where second derivatives are far above those of the preconditioner.
+        unseen = residual <= 1
+        solution, image = (jnp.where(unseen, *both) for both in ((solution, found.solution), (image, found.image)))
         # What rounding leaves of the sums would stay, since no step has any.
         solution, image = (self.classes.centred(part.astype(rest.dtype)) for part in (solution, image))
         return size * jnp.concatenate([self._balanced(solution), image]), residual.astype(rest.dtype)

@@ -21,7 +21,7 @@ from jaxgen.types import RowFills, RowUnits
 _NEAR = 0.03
 """Relative change of the logits by the last step to where all rows begin; their own minima are further away."""
 
-_EASY, _STEPS = 15, 20
+_EASY, _STEPS = 15, 25
 """Newton steps from zero to where all rows begin, and from there, after which rows are left to another way."""
 
 _ALIKE = 0.06
@@ -35,7 +35,7 @@ is made of must not be much above them: products of cases have no part in some d
 they are centred), which conjugate gradients do not see, and steps along others would be too long for these.
 """
 
-_FLAT = 1e-3
+_FLAT = 3e-2
 """Second derivatives by the logits are taken to be at least this part of the largest, where inverses are made."""
 
 
@@ -192,7 +192,6 @@ def _of_row(
     problem = CaseProblem(classes, w, ridge, classifier.intercept, products, nearby, alike)
     one_sided = classifier.is_one_sided(y, w)
     start = problem.first_step(shared.start, shared.excess, shared.logits)
-    start = jnp.where(jnp.all(jnp.isfinite(start)), start, 0)
     state = problem.minimised(start, one_sided | shared.hard, min(classifier.steps, _STEPS))
     unknowns, whole = state.unknowns, exact.weights(state.unknowns[:, :-1]) / shared.scale[None]
     constant = unknowns[:, -1] - whole @ shared.centre
