@@ -7,9 +7,9 @@ machine"), so a class has n unknowns in place of D. For changes a [n] of these a
     V (G a + b) + ridge a = r,    sum of V (G a + b) = s
 
 hold, with V the second derivatives of the cross-entropies by the logits and G the products of the cases. They are
-symmetric in the inner product a' G a + b b, in which conjugate gradients solve them here. The preconditioner solves them
-for other second derivatives C, so it gives a and, since G a is (r - ridge a) / C - b then, its product with G as well: a
-round takes no other matrix. Where the inputs of a row are not those that G is made of, it takes two products with them.
+symmetric in the inner product a' G a + b b, in which conjugate gradients solve them here. The preconditioner solves
+them for other second derivatives C, so it gives a, and G a = (r - ridge a) / C - b without a product with G: a round
+takes no other matrix. Where the inputs of a row are not those of which G is made, it takes two products with them.
 
 Letters: K classes that are modelled (1 of two, or all of them), n cases, m = n + 1 unknowns of a class, the constant
 last. Of unknowns, the `image` is G a and b: their logits, before the constant is added to those of all cases.
