@@ -15,8 +15,8 @@ _BLOCK = 16
 long as of 64 and 1808, on one core of an Intel Xeon in single precision.
 """
 
-_MOST_PRODUCTS = 2_000_000
-"""Numbers that problems may share to have their Hessians by one matrix product: 16 MB."""
+_MOST_PRODUCTS = 1_000_000
+"""Numbers that problems may share to have their Hessians by one matrix product: 8 MB."""
 
 MANY = 128
 """From so many coordinates on, matrices of each row's own take longer than all else."""
@@ -198,8 +198,14 @@ class Coordinates(NamedTuple):
         """
         roots = low * jnp.diagonal(self.penalty, len(self.transform) - len(self.penalty))
         least = jnp.minimum(jnp.min(jnp.square(roots)), jnp.min(jnp.mean(w, axis=1)))
+        return least / self.most(w, high)
+
+    def most(self, w: Float[Array, "R n"], high: Float[Array, "*D"] | float) -> Float[Array, ""]:
+        """A number [] that no number on the diagonal of a row's Gram matrix in these coordinates is above, with weights
+        [R, n] and scales as for `least_pivot`.
+        """
         ridges = jnp.sum(jnp.square(self.penalty * jnp.broadcast_to(high, len(self.penalty))[:, None]), axis=0)
-        return least / (jnp.max(w) + jnp.maximum(jnp.max(ridges), 1))
+        return jnp.max(w) + jnp.maximum(jnp.max(ridges), 1)
 
     def filled(self, missing: Float[Array, "n D"], more: Float[Array, " D"]) -> "Coordinates":
         """The same coordinates of cases with other numbers for missing inputs: so much more [D] where `missing`, of the
@@ -235,8 +241,9 @@ class Gram:
     @property
     def single(self) -> Any:
         """The same in single precision."""
-        numbers = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "products"}
-        return replace(self, products=None, **{name: value.astype(jnp.float32) for name, value in numbers.items()})
+        parts = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "products"}
+        numbers = {name: value.astype(jnp.float32) for name, value in parts.items() if not isinstance(value, bool)}
+        return replace(self, products=None, **numbers)
 
     def weighted(self, weights: Float[Array, "g n"]) -> Float[Array, "g p p"]:
         """Gram matrices [g, p, p] of the cases with other weights [g, n], and of the penalty."""

@@ -15,7 +15,7 @@ from jaxgen.learn.classes import classes_of, modelled_of
 from jaxgen.learn.coordinates import MANY, Coordinates, MatrixRidge
 from jaxgen.learn.newton import NOT_CONVERGED, minimised, start_for_similar
 from jaxgen.learn.shrinkage import Span
-from jaxgen.learn.softmax import Problem, Start, many_unknowns
+from jaxgen.learn.softmax import Problem, Start, are_written_out
 from jaxgen.types import RowUnits
 
 _ONE_SIDED, _DEPENDENT = 3, 4
@@ -84,6 +84,7 @@ class LinearClassifier:
 
     def fit(self, x: Float[Array, "n D"], y: Float[Array, "n K"], w: Float[Array, " n"]) -> LogisticFit:
         """The fit of one weighted training set on a basis of its own."""
+        y = jnp.where(w[:, None] > 0, y, 0)
         if not self.is_wide(x):
             return self._on_basis(self.basis(x, w, orthonormal_columns), y, w)
         span = Span.of(x, w, self.intercept)
@@ -91,9 +92,10 @@ class LinearClassifier:
 
     def _on_basis(self, basis: Coordinates, y: Float[Array, "n K"], w: Float[Array, " n"]) -> LogisticFit:
         """The fit of one weighted training set on its own basis."""
-        if not (self.quick(y) and many_unknowns(y.shape[1], len(basis.cases))):
+        problem, *_ = self._problem(basis, y, w, None, one_of_many=False)
+        if not self.quick(y) or problem.written_out:
             return self.minimum(basis, y, w, None)
-        start = self._problem(basis, y, w, None)[0].at_zero()
+        start = problem.at_zero()
         found = self.minimum(basis, y, w, None, start, quick=True)
         return where_rare(found.trouble == NOT_CONVERGED, lambda: self.minimum(basis, y, w, None), found)
 
@@ -164,7 +166,7 @@ class LinearClassifier:
         """Where rows whose mean weights are w [n] begin: near the minimum for these, which is near that of each; single
         precision is enough for that.
         """
-        problem, hopeless, _ = self._problem(basis, y, w, products)
+        problem, hopeless, _ = self._problem(basis, y, w, products, quick)
         asked = problem.single if quick else problem
         begin = asked.at_zero() if quick and len(basis.cases) >= MANY else None
         state = minimised(asked, hopeless, self.steps, not self.penalised, begin, quick, _NEAR)
@@ -173,18 +175,23 @@ class LinearClassifier:
         return start._replace(solution=problem.classes.centred(start.solution.astype(y.dtype)))
 
     def _problem(
-        self, basis: Coordinates, y: Float[Array, "n K"], w: Float[Array, " n"], products: Float[Array, "t m"] | None
+        self,
+        basis: Coordinates,
+        y: Float[Array, "n K"],
+        w: Float[Array, " n"],
+        products: Float[Array, "t m"] | None,
+        one_of_many: bool,
     ) -> tuple[Problem, Bool[Array, ""], Bool[Array, ""]]:
         """What is to be minimised, whether there is no minimum, and whether that is so because a class is absent; of n
         cases, which the basis may fill up to m.
         """
         y, w = (basis.with_absent(values) for values in (y, w))
         one_sided = self.is_one_sided(y, w)
-        y = jnp.where(w[:, None] > 0, y, 0)
         modelled = modelled_of(y.shape[1])
         ridge = basis.ridge.times(modelled / y.shape[1])  # of two columns, half of it
-        given = basis.cases, basis.turned, ridge, w, products
-        return Problem(*given, classes_of(y)), basis.deficient | one_sided, one_sided
+        given = basis.cases, basis.turned, ridge, w, products, classes_of(y)
+        problem = Problem(*given, are_written_out(modelled, *basis.cases.shape, one_of_many))
+        return problem, basis.deficient | one_sided, one_sided
 
     def is_one_sided(self, y: Float[Array, "n K"], w: Float[Array, " n"]) -> Bool[Array, ""]:
         """Whether the intercept has no finite value, since a class of [n, K] has no case with weight, [n]; []."""
@@ -205,7 +212,7 @@ class LinearClassifier:
         quick: bool = False,
     ) -> LogisticFit:
         """The minimum for one training set with weights [n], found on a basis of its cases or of more."""
-        problem, hopeless, one_sided = self._problem(basis, y, w, products)
+        problem, hopeless, one_sided = self._problem(basis, y, w, products, quick)
         state = minimised(problem, hopeless, self.steps, not self.penalised, start, quick)
         solution = state.point.solution
         trouble = self.trouble_of(one_sided, jnp.where(basis.deficient, _DEPENDENT, state.trouble))

@@ -14,7 +14,7 @@ from jaxgen.learn.coordinates import MANY, Coordinates, Gram, pairs_of
 from jaxgen.learn.logistic_fit import LinearClassifier, LogisticFit, remembered
 from jaxgen.learn.newton import NOT_CONVERGED
 from jaxgen.learn.shrinkage import Span
-from jaxgen.learn.softmax import Start, many_unknowns
+from jaxgen.learn.softmax import Start, are_written_out
 from jaxgen.learn.systems import cholesky
 from jaxgen.types import RowFills, RowUnits
 
@@ -33,6 +33,12 @@ _WORTH_METRICS = 2
 """So many times as many inputs as cases make coordinates of a span worth a metric for each row that has a scale of its
 own, where cases are many.
 """
+
+_FEWEST, _FEWEST_TIMES = 512, 4
+"""Cases, and cases for each coordinate, that are enough to see that coordinates suit a row, as a rule."""
+
+_WORTH_BLOCKS = 48
+"""Coordinates from which on those that fill up whole blocks take less time than these save."""
 
 _ALONE_CLASSES, _ALONE = 8, 1 << 19
 """Classes, and cases times coefficients, from which on a row is work enough by itself for products of matrices to run
@@ -80,6 +86,13 @@ class Common(NamedTuple):
             return self._replace(basis=basis)
         return self._replace(basis=basis.filled(self.missing, own.fill), products=None)
 
+    def every(self, least: int) -> tuple["Common", int]:
+        """The same with one of so many cases, but with at least so many; and of how many it is one."""
+        step = max(1, self.basis.cases.shape[1] // least)
+        basis = self.basis._replace(cases=self.basis.cases[:, ::step], turned=self.basis.turned[::step])
+        missing = None if self.missing is None else self.missing[::step]
+        return self._replace(basis=basis, products=None, missing=missing), step
+
 
 def in_common(
     classifier: LinearClassifier,
@@ -113,9 +126,10 @@ def _in_common(
         basis = classifier.basis_of(span)
     else:
         basis = classifier.basis(x, jnp.ones_like(w), nearly_orthonormal_if_easy)
-    if many_unknowns(y.shape[1], len(basis.cases)):
+    written_out = are_written_out(modelled_of(y.shape[1]), *basis.cases.shape, classifier.quick(y))
+    if len(basis.cases) >= _WORTH_BLOCKS and not written_out:
         basis = basis.padded()
-    products, start = pairs_of(basis.cases), None
+    products, start = pairs_of(basis.cases) if written_out else None, None
     work = rows * basis.cases.size * modelled_of(y.shape[1]) * (4 if rows >= _MANY_ROWS else 1)
     if work >= _MUCH or len(basis.cases) >= MANY:
         typical = basis.penalised_by(scale) if span is None else basis
@@ -187,26 +201,50 @@ def _on_common(
     much = classes >= _ALONE_CLASSES and common.basis.cases.size * classes >= _ALONE
     alone = much or fills is not None  # cases of its own stay in the cache of a core
     of_rows = in_turn if alone else jax.vmap
-
-    def are_suited() -> Bool[Array, " R"]:
-        return in_turn(lambda *row: _is_suited(_gram(common, *row)))(w, own)
-
-    if len(common.basis.cases) < MANY:
+    if classifier.penalised:
+        suits = _are_suited(common, w, own)
+    elif len(common.basis.cases) < MANY:
         suits = jax.vmap(_is_suited)(of_rows(partial(_gram, common))(w, own))
-    elif classifier.penalised:
-        low, high = (1.0, 1.0) if scales is None else (jnp.min(scales, axis=0), jnp.max(scales, axis=0))
-        if metrics is not None:
-            low, high = jnp.min(low), jnp.max(high)
-        doubtful = common.basis.least_pivot(w, low, high) <= _WELL_CONDITIONED
-        suits = where_rare(doubtful, are_suited, jnp.ones(len(w), bool))
     else:
-        suits = are_suited()
+        suits = _are_suited_by(common, w, own)
     return of_rows(partial(remembered(classifier, _of_row), common, y))(w, own, suits)
 
 
-def _is_suited(gram: Float[Array, "p p"]) -> Bool[Array, ""]:
-    """Whether coordinates suit the cases that have this Gram matrix in them."""
-    return cholesky(gram, gram[:, :0]).pivot > _WELL_CONDITIONED
+def _are_suited(common: Common, w: Float[Array, "R n"], own: Own) -> Bool[Array, " R"]:
+    """Whether coordinates suit the cases of each row and its ridge. Gram matrices of rows are made only where neither
+    the ridge tells nor some of the cases.
+    """
+    low, high = (1.0, 1.0) if own.scale is None else (jnp.min(own.scale, axis=0), jnp.max(own.scale, axis=0))
+    if own.metric is not None:
+        low, high = jnp.min(low), jnp.max(high)
+    fine, basis = jnp.ones(len(w), bool), common.basis
+    few, step = common.every(max(_FEWEST, _FEWEST_TIMES * len(basis.cases)))
+
+    def by_all() -> Bool[Array, " R"]:
+        return _are_suited_by(common, w, own)
+
+    def by_few() -> Bool[Array, " R"]:
+        suits = _are_suited_by(few, w[:, ::step], own, basis.most(w, high))
+        return where_rare(~jnp.all(suits), by_all, fine)
+
+    return where_rare(basis.least_pivot(w, low, high) <= _WELL_CONDITIONED, by_all if step == 1 else by_few, fine)
+
+
+def _are_suited_by(
+    common: Common, w: Float[Array, "R n"], own: Own, largest: Float[Array, ""] | None = None
+) -> Bool[Array, " R"]:
+    """The same by the Gram matrix of each row; see `_is_suited`."""
+    return in_turn(lambda w, own: _is_suited(_gram(common, w, own), largest))(w, own)
+
+
+def _is_suited(gram: Float[Array, "p p"], largest: Float[Array, ""] | None = None) -> Bool[Array, ""]:
+    """Whether coordinates suit the cases that have this Gram matrix in them; or those of which some have it, if that of
+    all has no larger number on its diagonal than `largest`, since further cases make no pivot smaller.
+    """
+    pivot = cholesky(gram, gram[:, :0]).pivot
+    if largest is None:
+        return pivot > _WELL_CONDITIONED
+    return pivot * jnp.max(jnp.diagonal(gram)) > _WELL_CONDITIONED * largest
 
 
 @jax.jit

@@ -62,7 +62,7 @@ def minimised(
     def step(state: State) -> State:
         largest = problem.logit(state.point.solution)
         most, left = near * (1 + largest), max(TIGHT * near, _LEFT) * (1 + largest)
-        if not problem.few_unknowns:  # the square of a small step is what convergence that is quadratic leaves
+        if not problem.written_out:  # the square of a small step is what convergence that is quadratic leaves
             most = jnp.maximum(most, jnp.sqrt(left))
         found = problem.direction(state.point.solution, state.before, left, quick, shared)
         finite = jnp.all(jnp.isfinite(found.step))
@@ -88,7 +88,7 @@ def minimised(
         objective = math.log(max(2, problem.classes.modelled)) * jnp.sum(judge.w)
         point = Point(start.solution, objective, jnp.zeros_like(objective))
     else:
-        if not (problem.few_unknowns or may_be_separable):
+        if not (problem.written_out or may_be_separable):
             # What rounding leaves of the sum over the classes would stay, since no step has any.
             start = start._replace(solution=problem.classes.centred(judge.nearer(start, hopeless).astype(dtype)))
         point = at(start.solution)

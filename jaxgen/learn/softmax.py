@@ -20,8 +20,13 @@ from jaxgen.learn.quasi_newton import nearer
 from jaxgen.learn.systems import conjugate_gradients, inverse
 
 _FEW_UNKNOWNS = 64
-"""Up to this many unknowns, Newton's equations are written out and factorised; beyond, conjugate gradients solve them
-by products with the Hessian, which cost n p K each where the Hessian costs n (p K)^2.
+"""Up to this many unknowns, Newton's equations of one training set are written out and factorised; beyond, conjugate
+gradients solve them by products with the Hessian, which cost n p K each where the Hessian costs n (p K)^2.
+"""
+
+_FEW_IN_ROWS, _LITTLE_IN_ROWS = 24, 50_000
+"""The same for rows that share where to begin or take steps in single precision, of (K - 1)^2 p, and of this times n:
+gradients in single precision and a few products with the Hessian take less time there already.
 """
 
 _LOOSE, TIGHT = 0.1, 1e-4
@@ -103,14 +108,14 @@ class Problem(Gram):
     matrix.
 
     With K >= 2, solutions, gradients and steps add up to 0 over the classes.
+
+    Attributes:
+      classes: of the cases.
+      written_out: whether Newton's equations are; see `are_written_out`.
     """
 
     classes: Classes
-
-    @property
-    def unknowns(self) -> int:
-        """The number of unknowns: solutions of K >= 2 classes add up to 0 over these."""
-        return max(1, self.classes.modelled - 1) * len(self.cases)
+    written_out: bool
 
     def at(self, solution: Float[Array, "K p"], may_be_separable: bool) -> Point:
         """A solution [K, p] with its objective, and its overlap where a minimum is in doubt."""
@@ -144,7 +149,7 @@ class Problem(Gram):
         """
         excess, known = self.classes.residuals(solution @ self.cases)
         gradient = self._gradient(excess, solution)
-        if self.few_unknowns:
+        if self.written_out:
             step, pivot = self.classes.eliminated(self, known, gradient)
             return Direction(gradient, -step, pivot, jnp.bool_(True), jnp.zeros_like(left), before)
         # As small a residual as the square of what the last step left keeps the convergence quadratic, and solves no
@@ -201,7 +206,7 @@ class Problem(Gram):
     def start_at_zero(self) -> Start:
         """The same with inverse Hessians [K, p, p] there, each coordinate alone, for problems that need some."""
         start, p = self.at_zero(), len(self.cases)
-        if self.few_unknowns:
+        if self.written_out:
             return start
         return start._replace(inverses=jnp.broadcast_to(jnp.diag(self._alone), (self.classes.modelled, p, p)))
 
@@ -218,11 +223,6 @@ class Problem(Gram):
 
     def _inverses(self, known: Float[Array, "K n"]) -> Float[Array, "K p p"]:
         return jax.vmap(inverse)(self.weighted(self.classes.by_class(known) * self.w[None]))
-
-    @property
-    def few_unknowns(self) -> bool:
-        """Whether Newton's equations are written out; see `many_unknowns`."""
-        return self.unknowns <= _FEW_UNKNOWNS
 
     def _gradient(self, excess: Float[Array, "K n"], solution: Float[Array, "K p"]) -> Float[Array, "K p"]:
         return self._by_solution(self.w[None] * excess, solution)
@@ -255,6 +255,12 @@ class Problem(Gram):
         return jnp.sqrt(jnp.maximum(squares, 0))
 
 
-def many_unknowns(classes: int, coefficients: int) -> bool:
-    """Whether conjugate gradients solve Newton's equations of so many classes, 1 of two, and coefficients of each."""
-    return max(1, classes - 1) * coefficients > _FEW_UNKNOWNS
+def are_written_out(classes: int, coefficients: int, cases: int, one_of_many: bool) -> bool:
+    """Whether Newton's equations of so many classes, 1 of two, and coefficients of each are written out and factorised,
+    for one of many rows of so many cases or for a training set alone; else conjugate gradients solve them.
+    """
+    contrasts = max(1, classes - 1)
+    if not one_of_many:
+        return contrasts * coefficients <= _FEW_UNKNOWNS
+    work = contrasts**2 * coefficients
+    return work <= _FEW_IN_ROWS and work * cases <= _LITTLE_IN_ROWS
