@@ -28,6 +28,12 @@ _SHARED, _MANY_TIMES = 1500, 4
 the cases span take less time than they save where rows share them.
 """
 
+_LONG, _TRIED, _OVERLAPPING = 5000, 12, 30.0
+"""Without a ridge, rows of at least so many cases take so many steps in single precision at most, and their minima are
+trusted where no logit is larger than this. Along a direction that separates classes each of Newton's steps adds about 1
+to a logit, so that they do not become small before their gradient, e^-logit, is lost in rounding.
+"""
+
 
 class LogisticFit(NamedTuple):
     """Parameters of a logistic or softmax model.
@@ -103,6 +109,12 @@ class LinearClassifier:
         """Whether steps are found in single precision, for targets [n, K] and cases in double."""
         return self.penalised and y.dtype == jnp.float64
 
+    def quick_in_rows(self, y: Float[Array, "n K"], coefficients: int) -> bool:
+        """The same for many rows with so many coefficients of a class."""
+        if self.penalised or len(y) < _LONG:
+            return self.quick(y)
+        return y.dtype == jnp.float64 and not are_written_out(modelled_of(y.shape[1]), coefficients, len(y), True)
+
     def _units(self, x: Float[Array, "n D"], used: Bool[Array, "n 1"]) -> tuple[Float[Array, " D"], Float[Array, " D"]]:
         """Centre and half-width of the range of each column; unlike a mean, the centre of a constant is exactly this
         constant.
@@ -162,17 +174,18 @@ class LinearClassifier:
         w: Float[Array, " n"],
         products: Float[Array, "t m"] | None,
         quick: bool,
-    ) -> Start:
-        """Where rows whose mean weights are w [n] begin: near the minimum for these, which is near that of each; single
-        precision is enough for that.
+    ) -> tuple[Start, Bool[Array, ""]]:
+        """Where rows whose mean weights are w [n] begin: near the minimum for these, which is near that of each, and
+        whether there is one; single precision is enough for that.
         """
         problem, hopeless, _ = self._problem(basis, y, w, products, quick)
         asked = problem.single if quick else problem
         begin = asked.at_zero() if quick and len(basis.cases) >= MANY else None
-        state = minimised(asked, hopeless, self.steps, not self.penalised, begin, quick, _NEAR)
+        state = minimised(asked, hopeless, self.steps, not (self.penalised or quick), begin, quick, _NEAR)
         start = start_for_similar(asked, state)
         # What rounding leaves of the sum over the classes would stay, since no step has any.
-        return start._replace(solution=problem.classes.centred(start.solution.astype(y.dtype)))
+        start = start._replace(solution=problem.classes.centred(start.solution.astype(y.dtype)))
+        return start, (state.trouble == 0) & self._is_sure(problem, start.solution)
 
     def _problem(
         self,
@@ -202,6 +215,10 @@ class LinearClassifier:
         """The number [] of the sentence that holds: that of a class without a case, or another."""
         return jnp.where(one_sided, _ONE_SIDED, other).astype(jnp.int32)
 
+    def _is_sure(self, problem: Problem, solution: Float[Array, "K p"]) -> Bool[Array, ""]:
+        """Whether a minimum [K, p] that single precision has shown is one; see `_OVERLAPPING`."""
+        return jnp.bool_(True) if self.penalised else problem.logit(solution) <= _OVERLAPPING
+
     def minimum(
         self,
         basis: Coordinates,
@@ -211,11 +228,17 @@ class LinearClassifier:
         start: Start | None = None,
         quick: bool = False,
     ) -> LogisticFit:
-        """The minimum for one training set with weights [n], found on a basis of its cases or of more."""
+        """The minimum for one training set with weights [n], found on a basis of its cases or of more. A quick one
+        without a ridge is found only if classes overlap well.
+        """
         problem, hopeless, one_sided = self._problem(basis, y, w, products, quick)
-        state = minimised(problem, hopeless, self.steps, not self.penalised, start, quick)
-        solution = state.point.solution
-        trouble = self.trouble_of(one_sided, jnp.where(basis.deficient, _DEPENDENT, state.trouble))
+        careful = not (self.penalised or quick)
+        steps = self.steps if self.penalised or careful else min(self.steps, _TRIED)
+        state = minimised(problem, hopeless, steps, careful, start, quick)
+        solution, trouble = state.point.solution, state.trouble
+        if not careful:
+            trouble = jnp.where(self._is_sure(problem, solution), trouble, NOT_CONVERGED)
+        trouble = self.trouble_of(one_sided, jnp.where(basis.deficient, _DEPENDENT, trouble))
         if y.shape[1] > len(solution):
             solution = jnp.concatenate([solution, -solution]) / 2
         coefficients = jnp.where(hopeless, jnp.nan, basis.transform @ solution.T)

@@ -126,14 +126,17 @@ def _in_common(
         basis = classifier.basis_of(span)
     else:
         basis = classifier.basis(x, jnp.ones_like(w), nearly_orthonormal_if_easy)
-    written_out = are_written_out(modelled_of(y.shape[1]), *basis.cases.shape, classifier.quick(y))
+    quick = classifier.quick_in_rows(y, len(basis.cases))
+    written_out = are_written_out(modelled_of(y.shape[1]), *basis.cases.shape, quick)
     if len(basis.cases) >= _WORTH_BLOCKS and not written_out:
         basis = basis.padded()
     products, start = pairs_of(basis.cases) if written_out else None, None
     work = rows * basis.cases.size * modelled_of(y.shape[1]) * (4 if rows >= _MANY_ROWS else 1)
     if work >= _MUCH or len(basis.cases) >= MANY:
         typical = basis.penalised_by(scale) if span is None else basis
-        start = classifier.start(typical, y, w, products, classifier.quick(y))
+        start, found = classifier.start(typical, y, w, products, quick)
+        if quick and not classifier.penalised:
+            basis = basis._replace(deficient=basis.deficient | ~found)
     return Common(basis, products, start, span, scale)
 
 
@@ -201,7 +204,7 @@ def _on_common(
     much = classes >= _ALONE_CLASSES and common.basis.cases.size * classes >= _ALONE
     alone = much or fills is not None  # cases of its own stay in the cache of a core
     of_rows = in_turn if alone else jax.vmap
-    if classifier.penalised:
+    if classifier.penalised or classifier.quick_in_rows(y, len(common.basis.cases)):
         suits = _are_suited(common, w, own)
     elif len(common.basis.cases) < MANY:
         suits = jax.vmap(_is_suited)(of_rows(partial(_gram, common))(w, own))
@@ -214,10 +217,12 @@ def _are_suited(common: Common, w: Float[Array, "R n"], own: Own) -> Bool[Array,
     """Whether coordinates suit the cases of each row and its ridge. Gram matrices of rows are made only where neither
     the ridge tells nor some of the cases.
     """
-    low, high = (1.0, 1.0) if own.scale is None else (jnp.min(own.scale, axis=0), jnp.max(own.scale, axis=0))
-    if own.metric is not None:
-        low, high = jnp.min(low), jnp.max(high)
-    fine, basis = jnp.ones(len(w), bool), common.basis
+    fine, basis, low, high = jnp.ones(len(w), bool), common.basis, 1.0, 1.0
+    penalised = len(basis.penalty) > 0
+    if penalised and own.scale is not None:
+        low, high = jnp.min(own.scale, axis=0), jnp.max(own.scale, axis=0)
+        if own.metric is not None:
+            low, high = jnp.min(low), jnp.max(high)
     few, step = common.every(max(_FEWEST, _FEWEST_TIMES * len(basis.cases)))
 
     def by_all() -> Bool[Array, " R"]:
@@ -227,7 +232,10 @@ def _are_suited(common: Common, w: Float[Array, "R n"], own: Own) -> Bool[Array,
         suits = _are_suited_by(few, w[:, ::step], own, basis.most(w, high))
         return where_rare(~jnp.all(suits), by_all, fine)
 
-    return where_rare(basis.least_pivot(w, low, high) <= _WELL_CONDITIONED, by_all if step == 1 else by_few, fine)
+    by_cases = by_all if step == 1 else by_few
+    if not penalised:
+        return by_cases()
+    return where_rare(basis.least_pivot(w, low, high) <= _WELL_CONDITIONED, by_cases, fine)
 
 
 def _are_suited_by(
@@ -244,7 +252,7 @@ def _is_suited(gram: Float[Array, "p p"], largest: Float[Array, ""] | None = Non
     pivot = cholesky(gram, gram[:, :0]).pivot
     if largest is None:
         return pivot > _WELL_CONDITIONED
-    return pivot * jnp.max(jnp.diagonal(gram)) > _WELL_CONDITIONED * largest
+    return pivot * jnp.max(jnp.diagonal(gram)) > _WELL_CONDITIONED * largest.astype(pivot.dtype)
 
 
 @jax.jit
@@ -270,5 +278,5 @@ def _of_row(
     """
     basis, products, start, *_ = common.of_row(own)
     basis = basis._replace(deficient=basis.deficient | ~suits)
-    fit = classifier.minimum(basis, y, w, products, start, classifier.quick(y))
+    fit = classifier.minimum(basis, y, w, products, start, classifier.quick_in_rows(y, len(basis.cases)))
     return fit, ~basis.deficient & (fit.trouble != NOT_CONVERGED)
