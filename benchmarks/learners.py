@@ -4,8 +4,8 @@ python benchmarks/learners.py                # about ten minutes; writes benchma
 python benchmarks/learners.py --only digits  # lines whose learner or data hold a text, printed only
 python benchmarks/learners.py --only wide one-hot --to learners_wide.txt  # of one of several, and written
 python benchmarks/learners.py --only "by folds" one-hot --to learners_tuned.txt
-python benchmarks/learners.py --only logistic --to learners_logistic.txt  # eight minutes
-python benchmarks/learners.py --plan once --only logistic --to learners_once_logistic.txt  # four minutes
+python benchmarks/learners.py --only logistic --to learners_logistic.txt  # ten minutes
+python benchmarks/learners.py --plan once --only logistic --to learners_once_logistic.txt  # six minutes
 python benchmarks/learners.py --only network --to learners_networks.txt  # with PyTorch, if it is installed
 python benchmarks/learners.py --plan once --to learners_once.txt  # ten folds once: what most people ask for
 python benchmarks/learners.py --plan half --only neighbours --to learners_half.txt  # a hundred random halves
@@ -148,6 +148,11 @@ def exact_peer(tolerance):
     return LogisticRegression(C=1.0, solver="newton-cg", tol=tolerance, max_iter=1000)
 
 
+def shown(n):
+    """A number of cases, with a comma from ten thousand on."""
+    return f"{n:,}" if n >= 10_000 else str(n)
+
+
 def logistic(name):
     """Ours. Of two classes scikit-learn has one column of logits, whose ridge is half of that of our two."""
     return learn.Logistic(ridge=2.0 if name == "breast_cancer" else 1.0)
@@ -272,13 +277,23 @@ def lines():
         (500, 1200, 3),
         (1000, 600, 3),
         (1000, 1500, 3),
+        (5000, 30, 3),
+        (8000, 20, 3),
+        (10_000, 12, 2),
+        (20_000, 20, 3),
+        (30_000, 30, 2),
+        (100_000, 10, 3),
     )
     for n, d, classes in sizes:
-        name, ridge = f"{'wide, ' if d > n else ''}{n} x {d}, {classes} classes", 2.0 if classes == 2 else 1.0
+        name, ridge = f"{'wide, ' if d > n else ''}{shown(n)} x {d}, {classes} classes", 2.0 if classes == 2 else 1.0
         read, ours, peer = simulated(n, d, classes), learn.Logistic(ridge), LogisticRegression(max_iter=1000)
         made.append(Line("logistic", name, read, ours, peer))
         scaled, theirs = learn.Normalised(ours, how="standard"), make_pipeline(StandardScaler(), peer)
         made.append(Line("logistic, normalised", name, read, scaled, theirs))
+    peer = LogisticRegression(C=np.inf, max_iter=1000)
+    for n, d, classes in ((1000, 10, 2), (10_000, 12, 3), (30_000, 30, 3), (100_000, 10, 2)):
+        name = f"{shown(n)} x {d}, {classes} classes"
+        made.append(Line("logistic, no ridge", name, simulated(n, d, classes), learn.Logistic(ridge=0.0), peer))
     grid = {"n_neighbors": (1, 3, 5, 9, 15)}
     chosen = GridSearchCV(KNeighborsRegressor(), grid, cv=5, scoring="neg_mean_squared_error")
     for name, read in (("100 x 5", simulated(100, 5)), ("diabetes", real("diabetes"))):
