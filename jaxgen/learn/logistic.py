@@ -34,17 +34,19 @@ class Logistic(Learner):
     with a ridge r / 2, and are fitted as one. Beyond 64 unknowns, Newton's equations are solved by conjugate gradients,
     as exactly as the distance to the minimum deserves (Dembo, Eisenstat & Steihaug 1982, "Inexact Newton methods";
     Eisenstat & Walker 1996, "Choosing the forcing terms in an inexact Newton method", choice 2); with a ridge in single
-    precision, which decides how fast the minimum is reached but not where it is.
+    precision, which decides how fast the minimum is reached but not where it is. Many rows of one data set go that way
+    with fewer unknowns: with a ridge if (K - 1)^2 times the coefficients of a class is above 32 (K - 1 at least 1), or
+    this times the cases above 50,000; without one, from 5000 cases on, if their classes overlap.
 
     Newton's method works on an orthonormal basis of the weighted inputs, centred and scaled, so units and correlations
     of the inputs do no harm, and the ridge keeps its meaning in their own units. Many rows of one data set share the
     basis of all their cases, but for those rows whose own cases it does not suit; where there is much to do they begin
-    near the minimum for their mean weights, which is near that of each. Beyond 64 unknowns and with a ridge, L-BFGS
+    near the minimum for their mean weights, which is near that of each. Where single precision is used, L-BFGS
     (Nocedal 1980) goes most of the rest of the way, since its steps cost one gradient each, and Newton's method has one
     or two steps left. It stops after a full step that would change no logit by more than sqrt(eps) (1 + largest
     logit), eps the rounding of the dtype; as the convergence is quadratic, what remains is rounding. With conjugate
     gradients in double precision about 1e-9 of the largest logit may remain. Probabilities of breast_cancer, in units
-    from 1e-3 to 1e3, are those of scikit-learn within 1e-5 in single and 1e-11 in double precision. Without a ridge, a
+    from 1e-3 to 1e3, are those of scikit-learn within 1e-5 in single and 1e-10 in double precision. Without a ridge, a
     fit whose curvature is lost in rounding in some direction (below 4e-6 of the largest in single precision) is taken
     as separable. With a ridge, more inputs than cases are first brought into coordinates of the space that these span.
     Many rows of such data have a coefficient for each case in place of weights, which are sums of the cases then

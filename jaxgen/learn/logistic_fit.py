@@ -203,7 +203,7 @@ class LinearClassifier:
         modelled = modelled_of(y.shape[1])
         ridge = basis.ridge.times(modelled / y.shape[1])  # of two columns, half of it
         given = basis.cases, basis.turned, ridge, w, products, classes_of(y)
-        problem = Problem(*given, are_written_out(modelled, *basis.cases.shape, one_of_many))
+        problem = Problem(*given, are_written_out(modelled, len(basis.cases), len(w), one_of_many))
         return problem, basis.deficient | one_sided, one_sided
 
     def is_one_sided(self, y: Float[Array, "n K"], w: Float[Array, " n"]) -> Bool[Array, ""]:

@@ -127,7 +127,7 @@ def _in_common(
     else:
         basis = classifier.basis(x, jnp.ones_like(w), nearly_orthonormal_if_easy)
     quick = classifier.quick_in_rows(y, len(basis.cases))
-    written_out = are_written_out(modelled_of(y.shape[1]), *basis.cases.shape, quick)
+    written_out = are_written_out(modelled_of(y.shape[1]), len(basis.cases), n, quick)
     if len(basis.cases) >= _WORTH_BLOCKS and not written_out:
         basis = basis.padded()
     products, start = pairs_of(basis.cases) if written_out else None, None
@@ -206,8 +206,6 @@ def _on_common(
     of_rows = in_turn if alone else jax.vmap
     if classifier.penalised or classifier.quick_in_rows(y, len(common.basis.cases)):
         suits = _are_suited(common, w, own)
-    elif len(common.basis.cases) < MANY:
-        suits = jax.vmap(_is_suited)(of_rows(partial(_gram, common))(w, own))
     else:
         suits = _are_suited_by(common, w, own)
     return of_rows(partial(remembered(classifier, _of_row), common, y))(w, own, suits)
@@ -242,7 +240,8 @@ def _are_suited_by(
     common: Common, w: Float[Array, "R n"], own: Own, largest: Float[Array, ""] | None = None
 ) -> Bool[Array, " R"]:
     """The same by the Gram matrix of each row; see `_is_suited`."""
-    return in_turn(lambda w, own: _is_suited(_gram(common, w, own), largest))(w, own)
+    of_rows = in_turn if common.products is None or own.fill is not None else jax.vmap
+    return of_rows(lambda w, own: _is_suited(_gram(common, w, own), largest))(w, own)
 
 
 def _is_suited(gram: Float[Array, "p p"], largest: Float[Array, ""] | None = None) -> Bool[Array, ""]:
