@@ -110,7 +110,7 @@ class LinearClassifier:
         return self.penalised and y.dtype == jnp.float64
 
     def quick_in_rows(self, y: Float[Array, "n K"], coefficients: int) -> bool:
-        """The same for many rows with so many coefficients of a class."""
+        """The same for many rows of targets [n, K], with so many coefficients of a class."""
         if self.penalised or len(y) < _LONG:
             return self.quick(y)
         return y.dtype == jnp.float64 and not are_written_out(modelled_of(y.shape[1]), coefficients, len(y), True)
