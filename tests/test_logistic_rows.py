@@ -10,6 +10,7 @@ from jaxgen import Data, assess, resample
 from jaxgen.learn import Logistic, Normalised, logistic_rows
 from jaxgen.learn.logistic_fit import LinearClassifier
 from jaxgen.loss import cross_entropy
+from jaxgen.types import RowUnits
 
 KEY = jax.random.key(0)
 LOGITS = 3e-9
@@ -51,9 +52,7 @@ def rows_of(n, number, seed=1):
 
 
 def logits_of_peer(x, labels, w, ridge, classes, solver, tolerance):
-    """scikit-learn's logits, which add up to 0 over the classes; of two classes its ridge is that of one. Of inputs in
-    other units its solvers do not come as near, so it is given inputs of unit size, with the ridge for these units.
-    """
+    """scikit-learn's logits, which add up to 0 over the classes; of two classes its ridge is that of one."""
     inverse = np.inf if ridge == 0 else (2 if classes == 2 else 1) / ridge
     peer = LogisticRegression(C=inverse, solver=solver, tol=tolerance, max_iter=5000)
     found = peer.fit(x[w > 0], labels[w > 0], w[w > 0]).decision_function(x)
@@ -76,6 +75,29 @@ def test_rows_are_those_of_scikit_learn(kind, n, d, classes):
     for r in range(4):
         found = x @ np.asarray(fits.weights[r]) + np.asarray(fits.intercept[r])
         want = logits_of_peer(centred, labels, w[r], 2.0, classes, "newton-cholesky", 1e-13)
+        np.testing.assert_allclose(found, want, rtol=0, atol=LOGITS * (1 + np.abs(want).max()))
+
+
+@pytest.mark.parametrize(("n", "d", "classes"), [(300, 6, 2), (300, 20, 3), (6000, 8, 3)])
+@jax.enable_x64(True)
+def test_rows_in_units_of_their_own_are_those_of_scikit_learn(n, d, classes):
+    """Inputs of units from 1e-3 to 1e3, so that a ridge on weights of the inputs as they are would hide those of small
+    ones; all rows are trusted.
+    """
+    random = np.random.default_rng(7)
+    x, labels = simulated(n, d, classes)
+    x = x * 10.0 ** np.linspace(-3, 3, d)
+    w = rows_of(n, 4)
+    scales = x.std(0) * np.exp(0.1 * random.normal(size=(4, d)))
+    units = RowUnits(jnp.zeros((4, d)), jnp.asarray(scales), jnp.zeros((4, classes)), jnp.ones((4, classes)))
+    fits, trusted = Logistic(ridge=2.0).fit_rows_in_units(
+        jax.random.split(KEY, 4), jnp.asarray(x), jnp.eye(classes)[labels], jnp.asarray(w), units, None
+    )
+    assert np.all(trusted)
+    for r in range(4):
+        own = x / scales[r]
+        found = own @ np.asarray(fits.weights[r]) + np.asarray(fits.intercept[r])
+        want = logits_of_peer(own, labels, w[r], 2.0, classes, "newton-cholesky", 1e-13)
         np.testing.assert_allclose(found, want, rtol=0, atol=LOGITS * (1 + np.abs(want).max()))
 
 

@@ -60,10 +60,10 @@ class Common(NamedTuple):
     """What rows share.
 
     Attributes:
-      basis: of all cases.
+      basis: of all cases, with inputs divided by the scale.
       products: those of any two of its coordinates, if they are few; else None.
       start: where rows begin; None for zero.
-      span: the space that more inputs than cases span, of inputs divided by a scale; else None.
+      span: the space that more inputs than cases span, divided by the scale, too; else None.
       scale: of the inputs, about that of each row, [D].
       missing: 1 where an input of a case is missing, for rows that put numbers of their own there.
     """
@@ -121,8 +121,9 @@ def _in_common(
     """See `in_common`."""
     (n, inputs), span = x.shape, None
     alike, scale = scale is None, jnp.ones_like(x[0]) if scale is None else scale
+    x = x / scale[None]
     if classifier.is_wide(x) and (alike or n < MANY or inputs >= _WORTH_METRICS * n):
-        span = Span.of(x / scale[None], jnp.ones_like(w), classifier.intercept)
+        span = Span.of(x, jnp.ones_like(w), classifier.intercept)
         basis = classifier.basis_of(span)
     else:
         basis = classifier.basis(x, jnp.ones_like(w), nearly_orthonormal_if_easy)
@@ -133,8 +134,7 @@ def _in_common(
     products, start = pairs_of(basis.cases) if written_out else None, None
     work = rows * basis.cases.size * modelled_of(y.shape[1]) * (4 if rows >= _MANY_ROWS else 1)
     if work >= _MUCH or len(basis.cases) >= MANY:
-        typical = basis.penalised_by(scale) if span is None else basis
-        start, found = classifier.start(typical, y, w, products, quick)
+        start, found = classifier.start(basis, y, w, products, quick)
         if quick and not classifier.penalised:
             basis = basis._replace(deficient=basis.deficient | ~found)
     return Common(basis, products, start, span, scale)
@@ -151,13 +151,15 @@ def fits_of_rows(
     """The fits of R weightings [R, n] of the same cases, and which of them to trust; each in units of its own, if there
     are some, and with numbers of its own for missing inputs.
     """
-    scales = None if units is None else units.x_scale
+    scales = None if units is None else units.x_scale / common.scale[None]
+    if fills is not None:
+        fills = fills._replace(more=fills.more / common.scale[None])
     with jax.default_matmul_precision("highest"):
         if common.span is None:
             fits, trusted = _on_common(classifier, common, y, w, scales, fills)
         else:
             fits, trusted = _on_span(classifier, common, common.span, y, w, scales)
-    return fits, trusted
+    return fits._replace(weights=fits.weights / common.scale[None, :, None]), trusted
 
 
 def _on_span(
@@ -168,21 +170,22 @@ def _on_span(
     w: Float[Array, "R n"],
     scales: Float[Array, "R D"] | None,
 ) -> tuple[LogisticFit, Bool[Array, " R"]]:
-    """The fits of rows [R, n] of more inputs than cases, in units of x, with a ridge on weights times their scales."""
+    """The fits of rows [R, n] of more inputs than cases, in units of the shared scale, with a ridge on weights times
+    their scales.
+    """
     exact = jnp.ones(len(w), bool)
     if scales is None:
         fits, trusted = _on_common(classifier, common, y, w)
         fits = span.restored(fits)
     else:
-        relative = scales / common.scale[None]
         many = len(common.basis.cases) >= MANY
         measure, type_of_metrics = (span.single, jnp.float32) if many else (span, w.dtype)
-        metrics = in_turn(measure.metric)(relative.astype(type_of_metrics))
-        fits, trusted = _on_common(classifier, common, y, w, relative, metrics=metrics)
-        along = jax.vmap(span.measured)(metrics, relative, fits.weights)
-        exact = jax.vmap(span.is_measured)(relative, fits.weights, along) | (fits.trouble > 0)
-        fits = jax.vmap(span.restored)(fits._replace(weights=along), relative)
-    return fits._replace(weights=fits.weights / common.scale[None, :, None]), trusted & exact
+        metrics = in_turn(measure.metric)(scales.astype(type_of_metrics))
+        fits, trusted = _on_common(classifier, common, y, w, scales, metrics=metrics)
+        along = jax.vmap(span.measured)(metrics, scales, fits.weights)
+        exact = jax.vmap(span.is_measured)(scales, fits.weights, along) | (fits.trouble > 0)
+        fits = jax.vmap(span.restored)(fits._replace(weights=along), scales)
+    return fits, trusted & exact
 
 
 def _on_common(
@@ -194,8 +197,9 @@ def _on_common(
     fills: RowFills | None = None,
     metrics: Float[Array, "R p p"] | None = None,
 ) -> tuple[LogisticFit, Bool[Array, " R"]]:
-    """The fits of rows [R, n] in units of x, each with a ridge on weights times its scales, if there are some, and
-    numbers of its own for missing inputs; or in coordinates of a span, with metrics that follow from the scales.
+    """The fits of rows [R, n] in units of the shared scale, each with a ridge on weights times its scales, if there are
+    some, and numbers of its own for missing inputs; or in coordinates of a span, with metrics that follow from the
+    scales.
     """
     own = Own(scales, metrics, None if fills is None else fills.more)
     if fills is not None:
