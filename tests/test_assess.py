@@ -649,6 +649,50 @@ def test_a_learner_of_rows_is_told_what_share_of_the_cases_they_have(derived):
         assess(KEY, Shared(given=False), data, plan)
 
 
+@pytest.mark.parametrize("derived", [True, False])
+def test_a_learner_of_rows_says_for_which_data_and_which_learner_is_more_careful(derived):
+    """Whether it derives from `Learner` or not: its rows are not trusted, so those of the careful one are taken; of data
+    with two inputs, each row is trained alone.
+    """
+
+    class Own:
+        def fit(self, key, x, y, w):
+            return {"care": jnp.full((), -1.0)}
+
+        def fit_rows(self, keys, x, y, w, left_out):
+            told = self.care if left_out is None else -2.0
+            return {"care": jnp.full(len(w), told)}, jnp.full(len(w), self.care > 0)
+
+        def predict(self, params, x):
+            return jnp.zeros_like(x[:, :1])
+
+        def diagnose(self, params):
+            return params
+
+    @dataclass(frozen=True)
+    class Careless(Own, *([learn.Learner] if derived else [])):
+        care: float = 0.0
+        careful: Any = None
+        shares_rows: ClassVar[bool] = True
+
+        def shares_rows_of(self, cases, trained, inputs):
+            return inputs > 2
+
+        def counts_left_out_of(self, cases, inputs):
+            return False
+
+        def careful_of(self, cases, inputs):
+            return self.careful if self.care == 0 else None
+
+    x, plan = np.random.default_rng(0).normal(size=(40, 3)), resample.leave_one_out(40)
+    for inputs, want in ((3, 2.0), (2, -1.0)):
+        data = Data(x[:, :inputs], x[:, :1], tuple("abc"[:inputs]))
+        found = assess(KEY, Careless(careful=Careless(care=2.0)), data, plan).info["care"]
+        np.testing.assert_array_equal(found, want)
+    with pytest.raises(TypeError, match=r"expected careful_of\(cases, inputs\) of .* to give a learner or None"):
+        assess(KEY, Careless(careful=3), Data(x, x[:, :1], tuple("abc")), plan)
+
+
 @pytest.mark.parametrize("name", ["for_rows", "for_data"])
 def test_a_method_of_ones_own_that_takes_no_argument_gets_one_sentence(name):
     def refused(self):

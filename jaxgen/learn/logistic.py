@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from jaxgen.learn import logistic_cases, logistic_rows
 from jaxgen.learn.batched import in_turn
 from jaxgen.learn.classes import orthonormal_contrasts
-from jaxgen.learn.logistic_fit import LinearClassifier, LogisticFit
+from jaxgen.learn.logistic_fit import LinearClassifier, LogisticFit, remembered
 from jaxgen.learn.products import plain_units
 from jaxgen.types import Data, Key, Learner, Minimum, Plan, RowFills, RowUnits
 from jaxgen.types.numbers import require, require_flag, require_number
@@ -174,7 +174,7 @@ class Logistic(Learner):
         if self._by_cases(x, y):
             common: Any = logistic_cases.in_common(self._classifier, x, y, w, scale)
         else:
-            common = logistic_rows.in_common(self._classifier, rows, x, y, w, scale)
+            common = remembered(self._classifier, logistic_rows.in_common)(rows, x, y, w, scale)
         return _Prepared(**vars(self._plain), common=common)
 
     @property

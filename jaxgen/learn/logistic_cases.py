@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxgen.learn.case_problem import CaseProblem, Nearby
 from jaxgen.learn.classes import classes_of, modelled_of
-from jaxgen.learn.logistic_fit import LinearClassifier, LogisticFit, remembered
+from jaxgen.learn.logistic_fit import LinearClassifier, LogisticFit
 from jaxgen.learn.newton import NOT_CONVERGED
 from jaxgen.learn.products import left_out_cases
 from jaxgen.types import RowFills, RowUnits
@@ -76,6 +76,8 @@ class Own(NamedTuple):
     absent: Int[Array, " q"]
 
 
+@partial(jax.jit, static_argnums=0)
+@jax.default_matmul_precision("highest")
 def in_common(
     classifier: LinearClassifier,
     x: Float[Array, "n D"],
@@ -86,19 +88,6 @@ def in_common(
     """What rows share that have these weights [n] on average, and a ridge on weights times about this scale [D] where
     each has inputs of its own.
     """
-    with jax.default_matmul_precision("highest"):
-        return remembered(classifier, _in_common)(x, y, w, scale)
-
-
-@partial(jax.jit, static_argnums=0)
-def _in_common(
-    classifier: LinearClassifier,
-    x: Float[Array, "n D"],
-    y: Float[Array, "n K"],
-    w: Float[Array, " n"],
-    scale: Float[Array, " D"] | None,
-) -> Shared:
-    """See `in_common`."""
     alike, scale = scale is None, jnp.ones_like(x[0]) if scale is None else scale
     centre = jnp.mean(x, axis=0) if classifier.intercept else jnp.zeros_like(x[0])
     x = (x - centre[None]) / scale[None]

@@ -94,6 +94,8 @@ class Common(NamedTuple):
         return self._replace(basis=basis, products=None, missing=missing), step
 
 
+@partial(jax.jit, static_argnums=(0, 1))
+@jax.default_matmul_precision("highest")
 def in_common(
     classifier: LinearClassifier,
     rows: int,
@@ -103,22 +105,8 @@ def in_common(
     scale: Float[Array, " D"] | None,
 ) -> Common:
     """What so many rows share that have these weights [n] on average, and a ridge on weights times about this scale [D]
-    where each has a scale of its own.
+    where each has a scale of its own; of a classifier with a traced ridge see `remembered`.
     """
-    with jax.default_matmul_precision("highest"):
-        return remembered(classifier, _in_common)(rows, x, y, w, scale)
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _in_common(
-    classifier: LinearClassifier,
-    rows: int,
-    x: Float[Array, "n D"],
-    y: Float[Array, "n K"],
-    w: Float[Array, " n"],
-    scale: Float[Array, " D"] | None,
-) -> Common:
-    """See `in_common`."""
     (n, inputs), span = x.shape, None
     alike, scale = scale is None, jnp.ones_like(x[0]) if scale is None else scale
     x = x / scale[None]

@@ -90,6 +90,23 @@ class Foreign(Learner):
         """As it says, if it does."""
         return bool(getattr(self.own, "counts_left_out", True))
 
+    def counts_left_out_of(self, cases: int, inputs: int) -> bool:
+        """As it says of so many, if it does."""
+        if not hasattr(self.own, "counts_left_out_of"):
+            return self.counts_left_out
+        return bool(self.own.counts_left_out_of(cases, inputs))
+
+    def shares_rows_of(self, cases: int, trained: int, inputs: int) -> bool:
+        """As it says of so many, if it does."""
+        return not hasattr(self.own, "shares_rows_of") or bool(self.own.shares_rows_of(cases, trained, inputs))
+
+    def careful_of(self, cases: int, inputs: int) -> Learner | None:
+        """As it says of so many, if it does."""
+        careful = self.own.careful_of(cases, inputs) if hasattr(self.own, "careful_of") else None
+        if careful is None:
+            return None
+        return as_learner(careful, f"careful_of(cases, inputs) of {self} to give a learner or None")
+
     @property
     def weightings(self) -> int:
         """As it says, if it does with a whole number."""
