@@ -651,8 +651,8 @@ def test_a_learner_of_rows_is_told_what_share_of_the_cases_they_have(derived):
 
 @pytest.mark.parametrize("derived", [True, False])
 def test_a_learner_of_rows_says_for_which_data_and_which_learner_is_more_careful(derived):
-    """Whether it derives from `Learner` or not: its rows are not trusted, so those of the careful one are taken; of data
-    with two inputs, each row is trained alone.
+    """Whether it derives from `Learner` or not: its rows are not trusted, so those of the careful one are taken; each
+    row of data with two inputs is trained alone.
     """
 
     class Own:
