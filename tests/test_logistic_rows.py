@@ -61,7 +61,7 @@ def logits_of_peer(x, labels, w, ridge, classes, solver, tolerance):
 
 
 @pytest.mark.parametrize("kind", ["plain", "alike", "zeros and ones", "in units", "rare classes"])
-@pytest.mark.parametrize(("n", "d", "classes"), [(300, 12, 3), (300, 40, 2), (6000, 6, 2), (8000, 12, 4)])
+@pytest.mark.parametrize(("n", "d", "classes"), [(300, 12, 3), (300, 60, 2), (9000, 6, 2), (8000, 12, 4)])
 @jax.enable_x64(True)
 def test_rows_are_those_of_scikit_learn(kind, n, d, classes):
     """Rows begin at zero, and from 8000 cases on near their minimum; all of them are trusted."""
@@ -124,7 +124,7 @@ def test_a_row_that_is_separable_without_a_case_is_the_only_one_that_fails(class
     """Of 6000 cases, all 400 that have an input are of one class, but for one of each other class: rows that leave it
     out have no minimum without a ridge. The others have the losses that scikit-learn finds.
     """
-    x, labels = simulated(6000, 5, classes)
+    x, labels = simulated(6000, 10, classes)
     x[:, 0] = np.arange(6000) < 400
     labels[:400], labels[0], labels[1] = 1, 0, classes - 1
     plan = resample.k_fold(KEY, 6000, 10)

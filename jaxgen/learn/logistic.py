@@ -35,8 +35,9 @@ class Logistic(Learner):
     as exactly as the distance to the minimum deserves (Dembo, Eisenstat & Steihaug 1982, "Inexact Newton methods";
     Eisenstat & Walker 1996, "Choosing the forcing terms in an inexact Newton method", choice 2); with a ridge in single
     precision, which decides how fast the minimum is reached but not where it is. Many rows of one data set go that way
-    with fewer unknowns: with a ridge if (K - 1)^2 times the coefficients of a class is above 32 (K - 1 at least 1), or
-    this times the cases above 50,000; without one, from 5000 cases on, if their classes overlap.
+    with fewer unknowns: with a ridge if the cases times (K - 1)^2 times the coefficients of a class are above 50,000 (K
+    - 1 at least 1), or with the square of the latter above 600,000; without one, from 5000 cases on, if their classes
+    overlap.
 
     Newton's method works on an orthonormal basis of the weighted inputs, centred and scaled, so units and correlations
     of the inputs do no harm, and the ridge keeps its meaning in their own units. Many rows of one data set share the

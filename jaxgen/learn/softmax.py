@@ -24,10 +24,10 @@ _FEW_UNKNOWNS = 64
 gradients solve them by products with the Hessian, which cost n p K each where the Hessian costs n (p K)^2.
 """
 
-_FEW_IN_ROWS, _LITTLE_IN_ROWS = 32, 50_000
-"""The same for one of many rows in single precision: up to so large (K - 1)^2 p, and this times n. Beyond, some
+_FEW_IN_ROWS, _LITTLE_IN_ROWS = 600_000, 50_000
+"""The same for one of many rows in single precision: n times the square of (K - 1)^2 p, and n times this. Beyond, some
 gradients and a few products with the Hessian take less time than to write it out: 2 to 5 times less in 50 rows of
-10,000 x 20 with three classes or of 100,000 x 20 with two.
+10,000 x 20 with three classes or of 100,000 x 20 with two. Below, they would take longer to compile than they save.
 """
 
 _LOOSE, TIGHT = 0.1, 1e-4
@@ -261,7 +261,5 @@ def are_written_out(classes: int, coefficients: int, cases: int, one_of_many: bo
     for one of many rows of so many cases or for a training set alone; else conjugate gradients solve them.
     """
     contrasts = max(1, classes - 1)
-    if not one_of_many:
-        return contrasts * coefficients <= _FEW_UNKNOWNS
-    work = contrasts**2 * coefficients
-    return work <= _FEW_IN_ROWS and work * cases <= _LITTLE_IN_ROWS
+    work, few = contrasts**2 * coefficients, contrasts * coefficients <= _FEW_UNKNOWNS
+    return few and (not one_of_many or (work**2 * cases <= _FEW_IN_ROWS and work * cases <= _LITTLE_IN_ROWS))
