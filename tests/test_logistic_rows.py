@@ -64,7 +64,7 @@ def logits_of_peer(x, labels, w, ridge, classes, solver, tolerance):
 @pytest.mark.parametrize(("n", "d", "classes"), [(300, 12, 3), (300, 60, 2), (9000, 6, 2), (8000, 12, 4)])
 @jax.enable_x64(True)
 def test_rows_are_those_of_scikit_learn(kind, n, d, classes):
-    """Rows begin at zero, and from 8000 cases on near their minimum; all of them are trusted."""
+    """Rows begin at zero, but for those of 8000 cases, which begin near their minimum; all of them are trusted."""
     x, labels = simulated(n, d, classes, kind)
     w = rows_of(n, 24 if n == 8000 else 4)
     fits, trusted = Logistic(ridge=2.0).fit_rows(
