@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 from jaxgen.learn.batched import in_any_row, once, where_rare
 from jaxgen.learn.counting import blur_of
 from jaxgen.learn.distances import in_blocks, sizes_of, squared_distances, sum_over_inputs, unit_of
+from jaxgen.learn.leaves import MOST_IN_LEAVES, Leaves
 from jaxgen.learn.ranked import first_alike, in_order
 from jaxgen.learn.selection import least, parts_for
 from jaxgen.types import RowFills
@@ -21,6 +22,9 @@ MANY_INPUTS = 24
 
 _LESS_INPUTS, _MANY_CASES = 12, 1000
 """Of so many cases they are so from these inputs on: what is listed is little then, whose distances are taken anew."""
+
+_IN_LEAVES = 4096
+"""Of so many cases, of fewer inputs, they are looked for in the leaves of a tree."""
 
 _SURE = 64
 """Distances by products are used where those at the end of a list are so many times as large as their errors can be."""
@@ -86,6 +90,8 @@ def nearest_cases(
         return jnp.minimum(again, beyond[:, None]), jnp.take_along_axis(case.T, place, axis=1), beyond
 
     if inputs < (_LESS_INPUTS if n >= _MANY_CASES else MANY_INPUTS) or length == n:
+        if n >= _IN_LEAVES and length <= MOST_IN_LEAVES and x.dtype == jnp.float64 and on_cpu():
+            return Leaves.of(x / unit, w).nearest(length, ordered=ordered)
         return in_blocks(of_block, x, most)
     centred, squares, errors = _for_products(x, unit, jnp.float32)
     all_cases = _ForProducts.of(centred, squares, w, total)

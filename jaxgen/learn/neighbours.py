@@ -1,12 +1,15 @@
 """Nearest neighbours, their number chosen by leave-one-out."""
 
+import functools
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Shaped
+from scipy import special
 
 from jaxgen.learn.batched import in_any_row, where_rare
 from jaxgen.learn.counting import (
@@ -35,10 +38,11 @@ _MOST_SORTED = 1 << 26
 _MUCH_SMALLER = 2.0**16
 """Where all cases of a row are smaller than another by this factor, their distances need a unit of their own."""
 
-_LISTS = {0.1: (20.0, 160), 0.2: (10.0, 80), 0.45: (4.0, 28), 0.75: (2.0, 14), 0.875: (1.5, 10)}
-"""How many cases are listed for each, (a, b) for a k + b: less where rows train on at least this share of all. With
-independent draws of training cases fewer than one in ten million of these lists have less than k of them.
-"""
+_SHARES = (0.1, 0.2, 0.45, 0.6, 0.75, 0.8, 0.875, 0.9, 0.95)
+"""Lists are as long as they must be where rows train on these shares of all cases."""
+
+_TOO_SHORT = 1e-7
+"""So seldom a list has less than k cases of a row whose training cases are drawn independently."""
 
 _ABOUT_HALF = 0.45
 """The share that lists are made for where it is not known."""
@@ -160,7 +164,7 @@ class Neighbours(Learner):
         """Two rows, as long as the k nearest cases that a row trains on are among the few nearest of all, or sorting
         all cases takes no longer than those of each row.
         """
-        return 2, min(_LISTS)
+        return 2, min(_SHARES)
 
     def shares_rows_of(self, cases: int, trained: int, inputs: int) -> bool:
         """The nearest cases of each case are looked for once for all rows, unless lists of a given number of them would
@@ -170,7 +174,7 @@ class Neighbours(Learner):
 
     def for_rows(self, share: float) -> "Neighbours":
         """With lists as long as rows need that train on at least this share of the cases."""
-        enough = max((level for level in _LISTS if level <= share), default=min(_LISTS))
+        enough = max((level for level in _SHARES if level <= share), default=min(_SHARES))
         return self if self.k is None and self.at_most is None else _Listing(self.k, self.at_most, enough)
 
     @property
@@ -296,7 +300,7 @@ class Neighbours(Learner):
         (n, inputs), rows = x.shape, len(w)
         given = GivenNumber(LargestUnits.of(x, w, units.x_scale, fills), y, w, int(self.k))
         more = min(_LISTED_MORE, (inputs / MANY_INPUTS) ** 0.5) if inputs >= MANY_INPUTS and n < _STEADY else 1
-        predictions, short = found = given.from_lists(min(n, int(more * self._listed)))
+        predictions, short = found = given.from_lists(min(n, int(more * (self._listed + int(self.k) // 2 + 1))))
         shorts, longer = jnp.sum(short.astype(x.dtype)), _LONGER * self._listed
         if inputs >= MANY_INPUTS:
 
@@ -453,10 +457,13 @@ class _OfRow(Neighbours):
         return where_rare(~sure, lambda: super(_OfRow, self)._ranked(x, unit, w), known)
 
 
+@functools.cache
 def _length(k: int, trained: float) -> int:
-    """How many cases are listed for k neighbours where rows train on this share of the cases, one in `_LISTS`."""
-    each, more = _LISTS[trained]
-    return int(each * k) + more
+    """How many cases are listed for k neighbours where rows train on this share of the cases: of so many independent
+    draws less than k are training cases as seldom as lists may be too short.
+    """
+    lengths = np.arange(k, int((2 * k + 32) / trained))
+    return int(lengths[np.argmax(special.bdtr(k - 1, lengths, trained) <= _TOO_SHORT)])
 
 
 def _of_only_row(

@@ -60,6 +60,31 @@ def least(
     return jnp.take_along_axis(case, found & low_inside, axis=0), _rounded_down(_numbers(last))
 
 
+def least_with_kept(
+    numbers: Float[Array, "m b"], kept: Float[Array, "M b"]
+) -> tuple[Float[Array, "M b"], Int[Array, "M b"], Float[Array, " b"]]:
+    """The least M of numbers of at least 0 in each of b columns and of as many that were kept before: themselves, where
+    they are, kept ones after all others, and a number in single precision that none of the others comes below. They
+    are compared as in `least`; m must be as many as M and fill `parts_for` them.
+    """
+    count, length = len(numbers), len(kept)
+    parts = parts_for(count, length)
+    width, columns = count // parts, numbers.shape[1]
+    place, low = _places(width)
+    best = functools.reduce(_lesser, jnp.split(numbers, parts))
+    first = least_in_order(_keys(best, place, low), length)
+    part = jnp.arange(parts, dtype=jnp.int32)[:, None, None]
+    where = (part * width + (first & low)[None]).reshape(-1, columns)
+    after = jnp.broadcast_to(count + jnp.arange(length, dtype=jnp.int32)[:, None], kept.shape)
+    some = jnp.concatenate([jnp.take_along_axis(numbers, where, axis=0), kept])
+    place, low_inside = _places(len(some))
+    found = least_in_order(_keys(some, place, low_inside), length)
+    inside = found & low_inside
+    last = jnp.minimum(first[-1] & ~low, found[-1] & ~low_inside)
+    where = jnp.take_along_axis(jnp.concatenate([where, after]), inside, axis=0)
+    return jnp.take_along_axis(some, inside, axis=0), where, _rounded_down(_numbers(last))
+
+
 def _places(count: int) -> tuple[Int[Array, "count 1"], int]:
     """Numbers from 0 on, and the bits that they take."""
     return jnp.arange(count, dtype=jnp.int32)[:, None], (1 << (count - 1).bit_length()) - 1
