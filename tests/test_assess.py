@@ -652,7 +652,7 @@ def test_a_learner_of_rows_is_told_what_share_of_the_cases_they_have(derived):
 @pytest.mark.parametrize("derived", [True, False])
 def test_a_learner_of_rows_says_for_which_data_and_which_learner_is_more_careful(derived):
     """Whether it derives from `Learner` or not: its rows are not trusted, so those of the careful one are taken; each
-    row of data with two inputs is trained alone.
+    row of data with two inputs is trained alone. A single row goes the way of many.
     """
 
     class Own:
@@ -678,6 +678,9 @@ def test_a_learner_of_rows_says_for_which_data_and_which_learner_is_more_careful
         def shares_rows_of(self, cases, trained, inputs):
             return inputs > 2
 
+        def shares_one_row_of(self, cases, inputs):
+            return inputs > 1
+
         def counts_left_out_of(self, cases, inputs):
             return False
 
@@ -689,6 +692,9 @@ def test_a_learner_of_rows_says_for_which_data_and_which_learner_is_more_careful
         data = Data(x[:, :inputs], x[:, :1], tuple("abc"[:inputs]))
         found = assess(KEY, Careless(careful=Careless(care=2.0)), data, plan).info["care"]
         np.testing.assert_array_equal(found, want)
+    single = resample.leave_out(KEY, 40, 0.2, 1)
+    found = assess(KEY, Careless(care=1.0), Data(x, x[:, :1], tuple("abc")), single).info["care"]
+    np.testing.assert_array_equal(found, 1.0)
     with pytest.raises(TypeError, match=r"expected careful_of\(cases, inputs\) of .* to give a learner or None"):
         assess(KEY, Careless(careful=3), Data(x, x[:, :1], tuple("abc")), plan)
 

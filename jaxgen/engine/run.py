@@ -89,6 +89,8 @@ def way(learner: Learner, loss: Loss, data: Data, plan: Plan) -> Way:
     most, fewest = int(plan.train_cases.max()), int(plan.train_cases.min())
     large = data.n * data.d >= _LARGE
     least_rows, least_share = learner.worth_sharing
+    if learner.shares_one_row_of(data.n, data.d):
+        least_rows = 1
     together = learner.shares_rows and fewest >= least_share * data.n
     together = together and plan.resamples >= (min(2, least_rows) if large else least_rows)
     together = together and learner.shares_rows_of(data.n, most, data.d) and not about(loss).distribution

@@ -118,7 +118,7 @@ class Leaves(NamedTuple):
         self,
         own: Float[Array, "D m"],
         near: Int[Array, " S"],
-        gap: Float[Array, " S+1"],
+        gap: Float[Array, " T"],
         together: int,
         length: int,
         worth: Bool[Array, ""],
@@ -126,7 +126,7 @@ class Leaves(NamedTuple):
         """The nearest of the cases of a leaf, some leaves at a time, and whether the leaves that are known are enough;
         nothing, and that they are not, where they are not `worth` it.
         """
-        rounds, cases = len(near) // together, jnp.where(own < jnp.inf, own, 0)
+        rounds, cases, gap = len(near) // together, jnp.where(own < jnp.inf, own, 0), gap.astype(own.dtype)
 
         def goes_on(state: _Search) -> Bool[Array, ""]:
             return (state.tried < rounds) & (gap[state.tried * together] < jnp.max(state.far))
@@ -155,7 +155,7 @@ class Leaves(NamedTuple):
         place, last = least(jnp.split(far, parts_for(self.case.size, length)), chosen, length)
         return chosen(place).T, self.case.reshape(-1)[place].T, last.astype(far.dtype)
 
-    def _near(self, together: int) -> tuple[Int[Array, "L S"], Float[Array, "L S+1"]]:
+    def _near(self, together: int) -> tuple[Int[Array, "L S"], Float[Array, "L T"]]:
         """Of each leaf those whose cases can be nearest to its own, the nearest first, a multiple of those that are
         looked through `together`; and a squared distance that no case in these or those that follow comes below, the
         last one for leaves that are not listed.
@@ -170,7 +170,7 @@ class Leaves(NamedTuple):
         more = (0, -count % parts_for(count, length)), (0, 0)
         low, high = (jnp.pad(a, more, constant_values=end).T for a, end in ((low, jnp.inf), (high, -jnp.inf)))
 
-        def of_block(block: tuple[Array, Array]) -> tuple[Int[Array, "b S"], Float[Array, "b S+1"]]:
+        def of_block(block: tuple[Array, Array]) -> tuple[Int[Array, "b S"], Float[Array, "b T"]]:
             begin, end = block
 
             def term(d: int) -> Float[Array, "N b"]:
@@ -183,13 +183,11 @@ class Leaves(NamedTuple):
 
         return in_blocks(of_block, (own_low, own_high), _COLUMNS, "edge")
 
-    def _are_worth_it(
-        self, near: Int[Array, "L s"], gap: Float[Array, "L S+1"], length: int
-    ) -> Bool[Array, ""]:
+    def _are_worth_it(self, near: Int[Array, "L s"], gap: Float[Array, "L T"], length: int) -> Bool[Array, ""]:
         """Whether to look through leaves takes less time than through all cases, as some leaves tell: how far away the
         nearest of their cases are in those that are looked through first, and how many leaves are nearer.
         """
-        count, inputs, size = self.own.shape
+        count, inputs, _ = self.own.shape
         some = np.linspace(0, count - 1, _SAMPLE, dtype=np.int32)
         others = jnp.moveaxis(self.used[near[some]], 2, 1).reshape(len(some), inputs, -1)
         far = jax.vmap(_squared)(others, self.own[some, :, ::_EVERY]).astype(jnp.float32)
@@ -198,7 +196,7 @@ class Leaves(NamedTuple):
         end = jnp.max(ends, axis=1, where=far[:, 0] < jnp.inf, initial=0)
         together = near.shape[1]
         rounds = -(-jnp.sum(gap[some] < end[:, None], axis=1, dtype=jnp.float32) // together)
-        unknown = jnp.where(gap[some, -1] < end, count, 0)
+        unknown = jnp.where(gap[some, -1] < end, float(count), 0.0)
         return jnp.mean(_PRICE * rounds * together + unknown) < count
 
 
@@ -228,7 +226,7 @@ def _at_a_time(inputs: int, length: int) -> int:
     return min(_MOST_AT_A_TIME, some * math.ceil(1.25 * side**inputs / (_CASES * some)))
 
 
-def _few_nearest(gaps: Float[Array, "N b"], count: int, length: int) -> tuple[Int[Array, "b S"], Float[Array, "b S+1"]]:
+def _few_nearest(gaps: Float[Array, "N b"], count: int, length: int) -> tuple[Int[Array, "b S"], Float[Array, "b T"]]:
     """Which are the nearest of N leaves to each of b, and a squared distance that none of those from there on comes
     below.
     """
@@ -241,7 +239,7 @@ def _few_nearest(gaps: Float[Array, "N b"], count: int, length: int) -> tuple[In
     return leaf.T, lax.cummin(listed, axis=0, reverse=True).T
 
 
-def _many_nearest(gaps: Float[Array, "N b"], length: int) -> tuple[Int[Array, "b S"], Float[Array, "b S+1"]]:
+def _many_nearest(gaps: Float[Array, "N b"], length: int) -> tuple[Int[Array, "b S"], Float[Array, "b T"]]:
     """The same by sorting all: whole numbers of distances in single precision and of leaves."""
     bits = lax.bitcast_convert_type(gaps.T.astype(jnp.float32), jnp.int32).astype(jnp.uint64) << 32
     packed = jnp.sort(bits | jnp.arange(len(gaps), dtype=jnp.uint64)[None], axis=1, stable=False)

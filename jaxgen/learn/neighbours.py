@@ -52,6 +52,9 @@ _FOLLOWING = 3
 there.
 """
 
+_MANY_CASES = 4096
+"""From so many cases on a single row has lists too."""
+
 _FEW_CASES = 8
 """Up to so many times as many cases as shared lists would have, of many inputs, rows in units of their own have lists
 of their own: to look for them takes a product of matrices, to put shared lists in the order of each row differences of
@@ -171,6 +174,10 @@ class Neighbours(Learner):
         take much memory; where k is chosen of all numbers, all cases are sorted once by their distance from each.
         """
         return self.k is None or int(self.k) * cases <= _MOST_LISTED
+
+    def shares_one_row_of(self, cases: int, inputs: int) -> bool:
+        """Of many cases: it takes longer to compare all with all, but their lists take longer to compile."""
+        return cases >= _MANY_CASES
 
     def for_rows(self, share: float) -> "Neighbours":
         """With lists as long as rows need that train on at least this share of the cases."""

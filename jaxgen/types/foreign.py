@@ -100,6 +100,10 @@ class Foreign(Learner):
         """As it says of so many, if it does."""
         return not hasattr(self.own, "shares_rows_of") or bool(self.own.shares_rows_of(cases, trained, inputs))
 
+    def shares_one_row_of(self, cases: int, inputs: int) -> bool:
+        """As it says of so many, if it does."""
+        return hasattr(self.own, "shares_one_row_of") and bool(self.own.shares_one_row_of(cases, inputs))
+
     def careful_of(self, cases: int, inputs: int) -> Learner | None:
         """As it says of so many, if it does."""
         careful = self.own.careful_of(cases, inputs) if hasattr(self.own, "careful_of") else None

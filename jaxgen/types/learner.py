@@ -195,6 +195,10 @@ class Learner(Value):
         """Whether `fit_rows` is quicker for rows that train on at most so many of the cases, with so many inputs."""
         return True
 
+    def shares_one_row_of(self, cases: int, inputs: int) -> bool:
+        """Whether `fit_rows` is quicker even for a single row of so many cases, with so many inputs."""
+        return False
+
     @property
     def rounds(self) -> int | None:
         """Roughly how often a fit goes through its cases, from which the size of the parts of a run follows; None where

@@ -73,6 +73,10 @@ class Imputed(Sharing):
         """As of the learner inside, which has indicators among its inputs."""
         return self.inside.shares_rows_of(cases, trained, inputs + len(self.marked))
 
+    def shares_one_row_of(self, cases: int, inputs: int) -> bool:
+        """The same of a single row."""
+        return self.inside.shares_one_row_of(cases, inputs + len(self.marked))
+
     def careful_of(self, cases: int, inputs: int) -> Learner | None:
         """None: where there is such a learner, its rows share nothing if each has numbers of its own."""
         return None

@@ -215,6 +215,10 @@ class Tuned(Wrapper):
             return False
         return all(each.shares_rows_of(cases, left, inputs) for each in self._learners)
 
+    def shares_one_row_of(self, cases: int, inputs: int) -> bool:
+        """Whether all the learners do."""
+        return all(each.shares_one_row_of(cases, inputs) for each in self._learners)
+
     @property
     def validation(self) -> Loss:
         """The loss that validation counts."""

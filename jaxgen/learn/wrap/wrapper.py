@@ -288,6 +288,10 @@ class Sharing(Changing):
         """As of the learner inside."""
         return self.inside.shares_rows_of(cases, trained, inputs)
 
+    def shares_one_row_of(self, cases: int, inputs: int) -> bool:
+        """As of the learner inside."""
+        return self.inside.shares_one_row_of(cases, inputs)
+
     def for_rows(self, share: float) -> Learner:
         """With the learner inside as it is for such rows."""
         return replace(self, base=self.inside.for_rows(share))
