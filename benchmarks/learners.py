@@ -246,6 +246,8 @@ def lines():
     near = {name: real(name) for name in ("diabetes", "wine", "breast_cancer", "digits")}
     near |= {"1000 x 8, zeros and ones": in_steps(1000, 8, 2), "1000 x 3, of 10 values": in_steps(1000, 3, 10)}
     near |= {f"{n:,} x {d}": simulated(n, d) for n, d in ((500, 50), (500, 300), (5000, 20), (20_000, 50))}
+    few = ((5000, 2), (10_000, 6), (20_000, 1), (20_000, 3), (20_000, 8), (50_000, 2), (50_000, 3))
+    near |= {f"{n:,} x {d}": simulated(n, d) for n, d in few}
     for name, read in near.items():
         kind = KNeighborsClassifier if name in ("wine", "breast_cancer", "digits") else KNeighborsRegressor
         for k in (5, 15):
