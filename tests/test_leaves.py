@@ -77,7 +77,8 @@ def from_leaves(x, w, length):
 @pytest.mark.parametrize(
     ("kind", "length", "used"),
     [
-        *((kind, 19, used) for kind in KINDS for used in (1.0, 0.3)),
+        *((kind, 19, 1.0) for kind in KINDS),
+        *((kind, 19, 0.3) for kind in ("one input", "heavy tails", "grid", "in a plane")),
         *((kind, length, 1.0) for kind, length in (("grid", 1), ("two inputs", 1), ("two inputs", 256))),
     ],
 )
@@ -180,8 +181,7 @@ def test_the_least_of_numbers_and_of_those_kept(values, dtype):
     assert (both.min(axis=0) >= last).all()
 
 
-@pytest.mark.parametrize("scaled", [False, True])
-@pytest.mark.parametrize("kind", ["two inputs", "heavy tails", "in a plane"])
+@pytest.mark.parametrize(("kind", "scaled"), [("heavy tails", False), ("two inputs", True), ("in a plane", False)])
 def test_predictions_of_many_cases_are_those_of_scikit_learn(kind, scaled):
     """Of the cases that each of five folds leaves out, which are kept in single precision."""
     x = cases(kind)
@@ -199,11 +199,14 @@ def test_predictions_of_many_cases_are_those_of_scikit_learn(kind, scaled):
 
 @pytest.mark.devices
 @pytest.mark.parametrize(
-    ("rows", "numbers", "grid"),
-    [(1, {"k": 5}, True), (5, {"k": 5}, True), pytest.param(2, {"at_most": 6}, False, marks=pytest.mark.slow)],
+    ("rows", "numbers", "grid", "scaled"),
+    [
+        (1, {"k": 5}, True, False),
+        (3, {"k": 5}, True, True),
+        pytest.param(2, {"at_most": 6}, False, True, marks=pytest.mark.slow),
+    ],
     ids=str,
 )
-@pytest.mark.parametrize("scaled", [False, True])
 def test_assessed_rows_are_the_same_with_leaves_and_one_by_one(numbers, grid, scaled, rows, monkeypatch):
     """Of cases on a grid many are equally far away. Predictions are in single precision."""
     x = cases("two inputs")
