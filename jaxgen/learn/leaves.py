@@ -46,7 +46,9 @@ _PRICE = 4
 """A case of a leaf takes so many times as long as one where all are looked through."""
 
 _BELOW = 1 - 2.0**-10
-"""Squared distances are told by less than this share too large where they are compared by their first bits."""
+"""Squared distances from leaves are lowered by this factor: they are compared by their first bits, and must not be said
+to be too large.
+"""
 
 _Found = tuple[Float[Array, "b M"], Int[Array, "b M"], Float[Array, " b"]]
 """Of cases, the nearest of others: how far away they are, which they are, and what no other comes below."""

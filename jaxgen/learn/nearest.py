@@ -24,7 +24,7 @@ _LESS_INPUTS, _MANY_CASES = 12, 1000
 """Of so many cases they are so from these inputs on: what is listed is little then, whose distances are taken anew."""
 
 _IN_LEAVES = 4096
-"""Of so many cases, of fewer inputs, they are looked for in the leaves of a tree."""
+"""Of so many cases, of few inputs, they are looked for in the leaves of a tree."""
 
 _SURE = 64
 """Distances by products are used where those at the end of a list are so many times as large as their errors can be."""
@@ -65,7 +65,7 @@ def nearest_cases(
 
     Of many inputs the nearest are found by |a|^2 + |b|^2 - 2 ab, since all ab are one product of matrices, in single
     precision. Errors of these are within what rounding of numbers as large as |a|^2 + |b|^2 can bring, and distances of
-    those listed are taken anew.
+    those listed are taken anew. Of many cases with few inputs, those in near `Leaves` of a tree are looked through.
     """
     n, inputs = x.shape
     length, most = min(n, length), _at_a_time(n)
