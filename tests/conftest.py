@@ -153,6 +153,23 @@ SLOW = re.compile(
             r"strata\.py.*coverage_is_that",
             r"ratios\.py.*skill_score",
             r"conformal\.py.*covered_as_promised\[jackknife",
+            r"logistic_cases\.py.*(correlated-True|True-alike-(2|3)-plain|leave_out_more_than|low rank-False)",
+            r"logistic_cases\.py.*(one_column_of_targets|units-2-plain)",
+            r"bayes\.py.*(move_with_their_weights|trajectories_leave_unsaid|is_always_zero|classes_in_one_column)",
+            r"neighbours\.py.*(smallest_of_numbers|on_a_grid.*(True-whole|at_most.*whole))",
+            r"neighbours\.py.*(of_their_own.*-30-|in_blocks_get.*1\])",
+            r"logistic\.py.*(many_coefficients.*True|ridge_is_its_matrix|filled_up.*False|one start-(norm|a weak))",
+            r"learners\.py.*loop_over_slices.*(Bayes|AdaptivePenalties)",
+            r"pieces\.py.*in_halves\[Normalised",
+            r"wrapper\.py.*(by_the_cases_they_leave_out.*True|conjugate_gradients.*150)",
+            r"tuned_rows\.py.*(one_by_one.*base=Logistic|new_cases_are_predicted)",
+            r"bayes_sampler\.py.*moves_by_the_step",
+            r"simulate_bank\.py.*mean_zero\[8nm",
+            r"filled_rows\.py.*(than cases, normalised-folds|of_a_pipeline.*90, 3\)-True)",
+            r"wide\.py.*few left out-(3-(True|False)|2-True)",
+            r"ridge\.py.*not_the_best\[30",
+            r"logistic_rows\.py.*8000-12-4-plain",
+            r"leaves\.py.*two inputs-256",
         )
     )
 )
