@@ -53,7 +53,7 @@ there.
 """
 
 _MANY_CASES = 4096
-"""From so many cases on a single row has lists too."""
+"""From so many cases on, a single row has lists, too."""
 
 _FEW_CASES = 8
 """Up to so many times as many cases as shared lists would have, of many inputs, rows in units of their own have lists
@@ -176,7 +176,7 @@ class Neighbours(Learner):
         return self.k is None or int(self.k) * cases <= _MOST_LISTED
 
     def shares_one_row_of(self, cases: int, inputs: int) -> bool:
-        """Of many cases: it takes longer to compare all with all, but their lists take longer to compile."""
+        """Of many cases; of few, lists take longer to compile than they save."""
         return cases >= _MANY_CASES
 
     def for_rows(self, share: float) -> "Neighbours":

@@ -44,20 +44,14 @@ def least(
       chosen: gives numbers [s, b] of which it is told which they are.
       length: how many are wanted, M, at most those of a part.
     """
-    width, columns = parts[0].shape
     if length > _MOST or not on_cpu():
         near, case = _top(-jnp.concatenate(parts).astype(jnp.float32).T, length)
         return case.T, jnp.maximum(_rounded_down(-near[:, -1]), 0)
-    place, low = _places(width)
-    first = least_in_order(_keys(functools.reduce(_lesser, parts), place, low), length)
+    case, end = _in_best_places(parts, length)
     if len(parts) == 1:
-        return first & low, _rounded_down(_numbers(first[-1] & ~low))
-    part = jnp.arange(len(parts), dtype=jnp.int32)[:, None, None]
-    case = (part * width + (first & low)[None]).reshape(-1, columns)
-    place, low_inside = _places(len(case))
-    found = least_in_order(_keys(chosen(case), place, low_inside), length)
-    last = jnp.minimum(first[-1] & ~low, found[-1] & ~low_inside)
-    return jnp.take_along_axis(case, found & low_inside, axis=0), _rounded_down(_numbers(last))
+        return case, _rounded_down(_numbers(end))
+    inside, last = _least_of(chosen(case), end, length)
+    return jnp.take_along_axis(case, inside, axis=0), last
 
 
 def least_with_kept(
@@ -65,24 +59,37 @@ def least_with_kept(
 ) -> tuple[Float[Array, "M b"], Int[Array, "M b"], Float[Array, " b"]]:
     """The least M of numbers of at least 0 in each of b columns and of as many that were kept before: themselves, where
     they are, kept ones after all others, and a number in single precision that none of the others comes below. They
-    are compared as in `least`; m must be as many as M and fill `parts_for` them.
+    are compared as in `least`; m must be at least M, and a multiple of `parts_for` them.
     """
     count, length = len(numbers), len(kept)
-    parts = parts_for(count, length)
-    width, columns = count // parts, numbers.shape[1]
-    place, low = _places(width)
-    best = functools.reduce(_lesser, jnp.split(numbers, parts))
-    first = least_in_order(_keys(best, place, low), length)
-    part = jnp.arange(parts, dtype=jnp.int32)[:, None, None]
-    where = (part * width + (first & low)[None]).reshape(-1, columns)
+    where, end = _in_best_places(jnp.split(numbers, parts_for(count, length)), length)
     after = jnp.broadcast_to(count + jnp.arange(length, dtype=jnp.int32)[:, None], kept.shape)
     some = jnp.concatenate([jnp.take_along_axis(numbers, where, axis=0), kept])
-    place, low_inside = _places(len(some))
-    found = least_in_order(_keys(some, place, low_inside), length)
-    inside = found & low_inside
-    last = jnp.minimum(first[-1] & ~low, found[-1] & ~low_inside)
+    inside, last = _least_of(some, end, length)
     where = jnp.take_along_axis(jnp.concatenate([where, after]), inside, axis=0)
-    return jnp.take_along_axis(some, inside, axis=0), where, _rounded_down(_numbers(last))
+    return jnp.take_along_axis(some, inside, axis=0), where, last
+
+
+def _in_best_places(parts: Sequence[Float[Array, "w b"]], length: int) -> tuple[Int[Array, "s b"], Int[Array, " b"]]:
+    """The numbers in those places of all parts where the least of them stand, as many places as are wanted: which they
+    are, and first bits that none of the numbers in other places comes below.
+    """
+    width, columns = parts[0].shape
+    place, low = _places(width)
+    first = least_in_order(_keys(functools.reduce(_lesser, parts), place, low), length)
+    part = jnp.arange(len(parts), dtype=jnp.int32)[:, None, None]
+    return (part * width + (first & low)[None]).reshape(-1, columns), first[-1] & ~low
+
+
+def _least_of(
+    some: Float[Array, "s b"], end: Int[Array, " b"], length: int
+) -> tuple[Int[Array, "M b"], Float[Array, " b"]]:
+    """Which of some numbers are the least, about in their order, and a number that none of the others comes below, nor
+    those whose first bits are an end or more.
+    """
+    place, low = _places(len(some))
+    found = least_in_order(_keys(some, place, low), length)
+    return found & low, _rounded_down(_numbers(jnp.minimum(end, found[-1] & ~low)))
 
 
 def _places(count: int) -> tuple[Int[Array, "count 1"], int]:
