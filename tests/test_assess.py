@@ -699,6 +699,17 @@ def test_a_learner_of_rows_says_for_which_data_and_which_learner_is_more_careful
         assess(KEY, Careless(careful=3), Data(x, x[:, :1], tuple("abc")), plan)
 
 
+@pytest.mark.parametrize("wrong", [True, lambda self: True, lambda self, cases: True], ids=["no method", "none", "one"])
+def test_a_method_of_ones_own_that_does_not_take_cases_and_inputs_gets_one_sentence(wrong):
+    class Own:
+        shares_one_row_of = wrong
+        fit, predict = Average.fit, Average.predict
+
+    words = r"expected shares_one_row_of\(cases, inputs\) of .* to take two arguments .*; define it as def shares_one"
+    with pytest.raises(TypeError, match=words):
+        assess(KEY, dataclass(frozen=True)(Own)(), problem(), splits(20))
+
+
 @pytest.mark.parametrize("name", ["for_rows", "for_data"])
 def test_a_method_of_ones_own_that_takes_no_argument_gets_one_sentence(name):
     def refused(self):

@@ -102,7 +102,17 @@ class Foreign(Learner):
 
     def shares_one_row_of(self, cases: int, inputs: int) -> bool:
         """As it says of so many, if it does."""
-        return hasattr(self.own, "shares_one_row_of") and bool(self.own.shares_one_row_of(cases, inputs))
+        method = getattr(self.own, "shares_one_row_of", None)
+        if method is None:
+            return False
+        try:
+            inspect.signature(method).bind(cases, inputs)
+        except TypeError as error:
+            raise TypeError(
+                f"expected shares_one_row_of(cases, inputs) of {self} to take two arguments beside self, got {error}; "
+                "define it as def shares_one_row_of(self, cases, inputs)"
+            ) from None
+        return bool(method(cases, inputs))
 
     def careful_of(self, cases: int, inputs: int) -> Learner | None:
         """As it says of so many, if it does."""
